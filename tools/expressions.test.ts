@@ -8,10 +8,10 @@ import { read, sources } from './house/tree.ts';
 
 /** Why the text is short: at most some hundred characters, or the program's own. */
 const bounded: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'apps/agent/src/install/credentials.ts': { '\\/+$': 'an URL of the file of credentials' },
+  'apps/agent/src/install/fetch-credentials.ts': { '\\/+$': 'an URL of the file of credentials' },
   'apps/agent/src/logs/secret-forms.ts': { '=+$': 'a secret that the agent knows' },
-  'apps/agent/src/os/linux/netlink.ts': { '\\0.*$': 'a name of the kernel, 256 bytes' },
-  'apps/agent/src/os/linux/usage.ts': {
+  'apps/agent/src/os/linux/kernel/netlink.ts': { '\\0.*$': 'a name of the kernel, 256 bytes' },
+  'apps/agent/src/os/linux/kernel/usage.ts': {
     '^cpu +([\\d ]+)$': 'a file of the kernel',
     '^\\s*(\\S+):\\s*(\\d+)(?:\\s+\\d+){7}\\s+(\\d+)': 'a file of the kernel',
   },
@@ -23,13 +23,13 @@ const bounded: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'apps/cloud/src/organizations/store/first-run.ts': { '^-+|-+$': 'the name of the first organization' },
   'apps/runner/src/executor/kubernetes/in-cluster.ts': { '\\/+$': 'a variable of the cluster' },
   'apps/runner/src/executor/kubernetes/manifest.ts': { '^-+|-+$': 'the id of a job' },
-  'apps/web/src/pages/submit-built-in.tsx': { '^[^A-Za-z0-9]+|-+$': "the user's own browser" },
-  'apps/web/src/view/quantities.ts': { '\\B(?=(\\d{3})+(?!\\d))': 'a number' },
-  'packages/contract/src/errors.ts': { '\\[([^\\]]*)\\]': 'a sentence of the error table' },
-  'packages/contract/src/machine-filter.ts': {
+  'apps/web/src/features/training/submit-built-in.tsx': { '^[^A-Za-z0-9]+|-+$': "the user's own browser" },
+  'apps/web/src/ui/quantities.ts': { '\\B(?=(\\d{3})+(?!\\d))': 'a number' },
+  'packages/contract/src/errors/errors.ts': { '\\[([^\\]]*)\\]': 'a sentence of the error table' },
+  'packages/contract/src/machine/filter.ts': {
     '^\\s*([a-z_]+)\\s*(?:(!=|<=|>=|=|<|>|~|:)\\s*(.*?))?\\s*$': 'longestFilter: 200 characters',
   },
-  'packages/contract/src/machine.ts': { '\\/+$': 'the address of a management server' },
+  'packages/contract/src/machine-server/machine-server.ts': { '\\/+$': 'the address of a management server' },
   'packages/kit/src/node/options.ts': { ' (?![^[]*\\])': 'the help of a program' },
   'packages/dataset-files/src/evidence.ts': {
     '<\\?[^>]*\\?>|<!--[^]*?-->|<!DOCTYPE[^>[]*(\\[[^\\]]*\\])?[^>]*>': 'the first 4 KiB of a file',

@@ -5,12 +5,14 @@ import path from 'node:path';
 import { agentDocs } from './gen/agent-docs.ts';
 import { agentFieldTable } from './gen/agent-fields.ts';
 import { apiDocs, descriptors } from './gen/api-docs.ts';
+import { conditionDocs } from './gen/condition-docs.ts';
 import { configDocs } from './gen/config-docs.ts';
 import { configJsonSchema } from './gen/config-json-schema.ts';
 import { errorDocs } from './gen/error-docs.ts';
 import { filesUnder, protocolClasses } from './gen/protocol-classes.ts';
 import { provisioningDocs } from './gen/provisioning-docs.ts';
 import { rpcDocs } from './gen/rpc-docs.ts';
+import { serverSchemas } from './gen/server-schemas.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 const isCheck = process.argv.includes('--check');
@@ -44,9 +46,11 @@ for (const [file, text] of protocolClasses(root)) wanted.set(`${classes}/${file}
 // The generators that import the server's code also import these classes.
 const writtenClasses = isCheck ? 0 : writeChanged();
 wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+wanted.set(`${classes}/server-schemas.json`, `${JSON.stringify(serverSchemas(), null, 2)}\n`);
 wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
 wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
 wanted.set('docs/generated/errors.md', errorDocs());
+wanted.set('docs/generated/conditions.md', conditionDocs());
 wanted.set('docs/generated/agent.md', agentDocs(root));
 wanted.set('docs/generated/provisioning.md', provisioningDocs());
 const protos = descriptors(root);

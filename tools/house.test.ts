@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { boxesByUnit } from './house/boxes.ts';
+import { longClasses } from './house/classes.ts';
 import { cyclesIn } from './house/cycles.ts';
 import { folderCircles } from './house/folders.ts';
 import { longFunctions, linesByName } from './house/functions.ts';
@@ -28,7 +28,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'apps/agent/src/state': ['@platform/contract', '@platform/kit'],
   'apps/agent/src/versions/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state'],
-  'apps/agent/src/machines': ['@platform/contract', '@platform/kit'],
+  'apps/agent/src/state-machines': ['@platform/contract', '@platform/kit'],
   'apps/agent/src/os/posix': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   // Server, page and command line tell images by the same first bytes.
@@ -42,7 +42,14 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '*',
   ],
   ...cloudRules,
-  'apps/machine-server/src': ['@platform/contract', '@platform/kit', '@platform/sandbox/model-archive', 'node:', '*'],
+  'apps/machine-server/src': [
+    '@platform/contract',
+    '@platform/kit',
+    '@platform/sandbox/model-archive',
+    '@platform/sandbox/package-checksum',
+    'node:',
+    '*',
+  ],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
   'apps/web': ['@platform/contract', '@platform/kit', '@platform/dataset-files', '*'],
   'apps/cli/src': [
@@ -76,18 +83,18 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'packages/releases/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'packages/sandbox/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   trainers: [
-    '@platform/contract/job',
-    '@platform/contract/evaluation',
-    '@platform/contract/confidence',
-    '@platform/contract/cross-validation',
-    '@platform/contract/model-file',
-    '@platform/contract/model-kinds',
-    '@platform/contract/model-output',
-    '@platform/contract/predictions',
+    '@platform/contract/job/job',
+    '@platform/contract/job/evaluation',
+    '@platform/contract/job/confidence',
+    '@platform/contract/job/cross-validation',
+    '@platform/contract/job/model-file',
+    '@platform/contract/job/model-kinds',
+    '@platform/contract/job/model-output',
+    '@platform/contract/job/predictions',
     '@platform/trainer-engine',
-    '@platform/contract/errors',
-    '@platform/contract/image-limits',
-    '@platform/contract/trainer-settings',
+    '@platform/contract/errors/errors',
+    '@platform/contract/job/image-limits',
+    '@platform/contract/job/trainer-settings',
     'node:',
     '*',
   ],
@@ -102,11 +109,13 @@ const may: Readonly<Record<string, readonly string[]>> = {
     'node:',
     '*',
   ],
-  // The builder signs archives in the format that the installation checks; the environment of children has one rule.
+  // The builder signs archives in the format that the installation checks, and checks SBOMs as the publisher does; the
+  // environment of children has one rule.
   tools: [
     'node:',
     '@platform/contract',
     '@platform/releases/archive-signature',
+    '@platform/releases/sbom',
     'packages/contract/src',
     'packages/kit/src/node/environment.ts',
     '*',
@@ -119,7 +128,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
     'apps/agent/src',
     'apps/cloud/src',
     'apps/machine-server/src',
-    'apps/web/src/view',
+    'apps/web/src/ui',
     '*',
   ],
 };
@@ -128,6 +137,7 @@ const folderOf = (file: string): string =>
   Object.keys(may)
     .filter((folder) => file.startsWith(`${folder}/`))
     .toSorted((a, b) => b.length - a.length)[0] ?? '';
+const folderOfTrainer = (file: string): string => file.split('/')[1] ?? '';
 const within = (to: string, place: string): boolean =>
   to === place || to.startsWith(place.endsWith(':') ? place : `${place}/`);
 
@@ -150,7 +160,7 @@ for (const folder of Object.keys(may)) {
           to === `${file.split('/').slice(0, 2).join('/')}/package.json` ||
           (isLocal &&
             to.split('/').slice(0, 2).join('/') === file.split('/').slice(0, 2).join('/') &&
-            !/\/(plans|rules)\/|agent\/src\/(machines|state)\//.test(file) &&
+            !/\/(plans|rules)\/|agent\/src\/(state-machines|state)\//.test(file) &&
             !/kit\/src/.test(file) &&
             !/agent\/src\/os\/(posix|linux)/.test(file));
         const isRegistry =
@@ -176,6 +186,18 @@ for (const folder of Object.keys(may)) {
   });
 }
 
+// What trainers share lies in the engine. The tests of the prediction job run on models of the other two.
+test('no trainer imports another trainer, nor does its bench', () => {
+  const wrong = sources
+    .filter((file) => file.startsWith('trainers/') && !file.startsWith('trainers/prediction/test/'))
+    .flatMap((file) => {
+      const isOwn = (to: string): boolean =>
+        [folderOfTrainer(file), 'engine', 'weights'].includes(folderOfTrainer(to)) || !to.startsWith('trainers/');
+      return importsOf(file).flatMap(({ to }) => (isOwn(to) ? [] : [`${file} must not import ${to}`]));
+    });
+  assert.deepEqual(wrong, []);
+});
+
 test('no file is part of an import cycle', () => {
   const graph = new Map(
     code.map((file) => [
@@ -198,6 +220,20 @@ test('no file of the cloud is part of a cycle, types included', () => {
   assert.deepEqual(cyclesIn(graph), []);
 });
 
+// A command has the name of what it does, an adapter the name of its port.
+test('no two files of the agent have the same name', () => {
+  const places = new Map<string, string[]>();
+  for (const file of sources.filter((one) => one.startsWith('apps/agent/src/'))) {
+    if (/^apps\/agent\/src\/(commands|os\/\w+)\//.test(file)) continue;
+    const name = path.basename(file);
+    places.set(name, [...(places.get(name) ?? []), file]);
+  }
+  assert.deepEqual(
+    [...places.values()].filter((files) => files.length > 1),
+    [],
+  );
+});
+
 test('no folders import each other in a circle, types included', () => {
   const circles = [...folderCircles(sources)].filter(([, found]) => found.length > 0);
   assert.deepEqual(circles, []);
@@ -209,8 +245,8 @@ test('no function has more than 60 lines but those of tools/house/long-functions
   assert.deepEqual(excess(readLimits('long-functions'), linesByName(found)), [], where.join('\n'));
 });
 
-test('no local variable hides in an object but those of tools/house/boxes.json', () => {
-  assert.deepEqual(excess(readLimits('boxes'), boxesByUnit(code)), []);
+test('no class has more than 250 lines without its comments', () => {
+  assert.deepEqual(longClasses(code), []);
 });
 
 test('text is decoded strictly, but in the places of tools/house/text-reading.json: use readText of the kit', () => {
@@ -276,7 +312,7 @@ for (const [what, pattern, where] of forbidden) {
 
 test("the runtime's own modules stand in two files, so that every program also runs on a Node", () => {
   const own = new Set([
-    'apps/agent/src/os/linux/libc.ts',
+    'apps/agent/src/os/linux/kernel/libc.ts',
     'apps/agent/src/os/windows/win32.ts',
     'apps/agent/src/os/windows/win32-machine.ts',
   ]);
@@ -309,8 +345,8 @@ test('folders of the agent are in no circle at any depth, types included', () =>
     for (const file of inside) {
       for (const { to } of importsOf(file)) if (inside.includes(to)) edges.get(nodeOf(file))?.add(nodeOf(to));
     }
-    const found = cyclesIn(edges);
-    if (found.length > 0) circles.set(folder, found);
+    const cycles = cyclesIn(edges);
+    if (cycles.length > 0) circles.set(folder, cycles);
   }
   assert.deepEqual([...circles], []);
 });
@@ -323,6 +359,24 @@ test('of the agent only its composition imports a platform', () => {
     others.filter((file) => importsOf(file).some(({ to }) => platform.test(to))),
     [],
   );
+});
+
+// Decision 0158.
+test('the web app has layers, and no feature imports another', () => {
+  const layers = ['ui', 'entities', 'features', 'app'];
+  const placeOf = (file: string) => /^apps\/web\/src\/(\w+)\/([\w-]+)/.exec(file);
+  const wrong: string[] = [];
+  for (const file of sources) {
+    const [, layer = '', subject] = placeOf(file) ?? [];
+    if (layer === '') continue;
+    for (const { to } of importsOf(file)) {
+      const [, below = layer, other = subject] = placeOf(to) ?? [];
+      const isDown = layers.indexOf(below) < layers.indexOf(layer);
+      const isAside = below === layer && (layer !== 'features' || other === subject);
+      if (!isDown && !isAside) wrong.push(`${file} must not import ${to}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
 });
 
 test('nowhere: tests switched off or left to do', () => {
@@ -364,7 +418,7 @@ test('the repository holds no path of one machine and no registry address', () =
 });
 
 test('every row of the error table is thrown somewhere and known to a test', () => {
-  const rows = sources.filter((file) => /^packages\/contract\/src\/error-rows\/[\w-]+\.ts$/.test(file));
+  const rows = sources.filter((file) => /^packages\/contract\/src\/errors\/rows\/[\w-]+\.ts$/.test(file));
   const table = rows.map(read).join('\n');
   const codes = [...table.matchAll(/^ {2}([A-Z][A-Z0-9_]+): \{/gm)].map((match) => match[1] ?? '');
   assert.ok(codes.length > 10, 'the error table was not found');
@@ -389,6 +443,59 @@ test('CONTRIBUTING.md names files that are there', () => {
     named.map(([, name = '']) => name).filter((name) => !isThere(name)),
     [],
   );
+});
+
+test('the map of the versions folder names each of its files, and none else', () => {
+  const folder = 'apps/agent/src/versions';
+  const text = readFileSync(path.join(root, folder, 'README.md'), 'utf8');
+  const named = [...text.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name = '']) => name);
+  const files = sources.flatMap((file) =>
+    within(file, folder) && !within(file, `${folder}/trust`) ? [file.slice(folder.length + 1)] : [],
+  );
+  const isThere = (name: string): boolean => [folder, 'apps/agent/src'].some((at) => tracked.includes(`${at}/${name}`));
+  assert.deepEqual(
+    { missing: files.filter((file) => !named.includes(file)), absent: named.filter((name) => !isThere(name)) },
+    { missing: [], absent: [] },
+  );
+});
+
+test('the walks of ARCHITECTURE.md have at most 12 stations: a file that is there, and 5 to 12 words', () => {
+  const text = readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8');
+  const walks = (text.split('\n## Walks\n')[1]?.split('\n## ')[0] ?? '').split(/^\*\*(?=.*\*\*$)/m).slice(1);
+  assert.equal(walks.length, 6);
+  const wrong = walks.flatMap((walk) => {
+    const [title = '', ...rest] = walk.trim().split('\n');
+    const unreadable = rest.filter((line) => {
+      const [, file = '', what = ''] = /^\d+\. `([^`]+)`: (.+)$/.exec(line) ?? [];
+      const words = what.split(/\s+/).length;
+      return !tracked.includes(file) || words < 5 || words > 12;
+    });
+    return [...unreadable, ...(rest.length >= 8 && rest.length <= 12 ? [] : [`${title} has ${rest.length} stations`])];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('each app, package, trainer and client has a README that names files that are there', () => {
+  const folders = [
+    ...new Set(tracked.flatMap((file) => /^(?:apps|packages|trainers|clients)\/[\w-]+(?=\/)/.exec(file) ?? [])),
+  ];
+  assert.ok(folders.length > 15);
+  const published = ['clients/typescript', 'clients/python']; // Theirs is the page of the package in its registry.
+  const wrong = folders.flatMap((folder) => {
+    const page = `${folder}/README.md`;
+    if (!tracked.includes(page)) return [`${page} is missing`];
+    if (published.includes(folder)) return [];
+    const text = readFileSync(path.join(root, page), 'utf8');
+    const named = [...text.matchAll(/^\| `([\w./-]+)` \|/gm)].map(([, name = '']) => `${folder}/${name}`);
+    const lines = text.trimEnd().split('\n').length;
+    return [
+      ...(lines < 10 || lines > 30 ? [`${page} has ${lines} lines, not 10 to 30`] : []),
+      ...(named.length === 3 ? [] : [`${page} names ${named.length} files, not three`]),
+      ...['**Imports**', '**Tests**'].filter((part) => !text.includes(part)).map((part) => `${page} lacks ${part}`),
+      ...named.filter((name) => !tracked.some((file) => file === name || file.startsWith(`${name}/`))),
+    ];
+  });
+  assert.deepEqual(wrong, []);
 });
 
 const program = (name: string): string => path.join(root, 'node_modules', '.bin', name);

@@ -1,10 +1,11 @@
-// Checks that the schema's statements on effects are true, and that a test covers each promise of docs/behaviours.md.
+// Checks that the schema's statements on effects are true, and that a test covers each promise of docs/behaviours.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Field } from '../packages/contract/src/config-field.ts';
-import { errorTable } from '../packages/contract/src/error-table.ts';
+import { conditionTable } from '../packages/contract/src/conditions/condition-table.ts';
+import type { Field } from '../packages/contract/src/config/field-row.ts';
+import { errorTable } from '../packages/contract/src/errors/error-table.ts';
 import { fieldTable } from '../packages/contract/src/gen/agent-config.gen.ts';
 import { settingPages } from './gen/config-docs.ts';
 import { measuredValues } from './gen/measured-values.ts';
@@ -56,18 +57,28 @@ test('every setting group has a page that links to its generated table, and a li
 });
 
 test('every behaviour that is promised names a test that is there, and no id twice', () => {
-  const rows = readFileSync(path.join(root, 'docs/behaviours.md'), 'utf8')
-    .split('\n')
-    .filter((line) => line.startsWith('| B-'))
-    .map((line) => line.split('|').map((cell) => cell.trim()));
-  assert.ok(rows.length > 20);
-  const ids = rows.map((cells) => cells[1]);
-  assert.equal(new Set(ids).size, ids.length);
-  const missing = rows.filter(([, , , , held = '']) => {
-    const [, file = '', title = ''] = /^`([^`]+)` (.+)$/.exec(held) ?? [];
-    return !hasTest(file, title);
-  });
+  const pages = globSync('docs/behaviours/*.md', { cwd: root }).filter((file) => !file.endsWith('README.md'));
+  const text = pages.map((file) => readFileSync(path.join(root, file), 'utf8')).join('\n');
+  const rows = [...text.matchAll(/^- \*\*(B-[A-Z0-9-]+)\*\* \S.*\n {2}`([^`]+)` (\S.*)$/gm)];
+  assert.ok(rows.length > 700);
+  assert.equal(rows.length, text.split('\n').filter((line) => line.startsWith('- ')).length, 'a row has another form');
+  const ids = rows.map(([, id]) => id);
+  assert.deepEqual(
+    ids.filter((id, index) => ids.indexOf(id) !== index),
+    [],
+  );
+  const missing = rows.filter(([, , file = '', title = '']) => !hasTest(file, title)).map(([row]) => row);
   assert.deepEqual(missing, []);
+  const named = [...text.matchAll(/`([\w./-]+\.test\.ts)`/g)].map(([, file = '']) => file);
+  assert.deepEqual(
+    named.filter((file) => !existsSync(path.join(root, file))),
+    [],
+  );
+  const index = readFileSync(path.join(root, 'docs/behaviours/README.md'), 'utf8');
+  assert.deepEqual(
+    pages.filter((file) => !index.includes(`](${path.basename(file)})`)),
+    [],
+  );
 });
 
 function hasTest(file: string, title: string): boolean {
@@ -89,13 +100,17 @@ test('every measured value names a test that stops its source, and is listed onc
 
 test('the table of advanced settings has each field with its default, and behaviours that are promised', () => {
   const page = readFileSync(path.join(root, 'docs/advanced-settings.md'), 'utf8');
-  const promised = readFileSync(path.join(root, 'docs/behaviours.md'), 'utf8');
+  const promised = globSync('docs/behaviours/*.md', { cwd: root })
+    .map((file) => readFileSync(path.join(root, file), 'utf8'))
+    .join('\n');
   const rows = [...page.matchAll(/^\| `(\w+)` \| `(.+?)` \| .* \| (B-\S.*) \|$/gm)];
   assert.deepEqual(
     rows.map(([, key, value]) => [key, value]),
     Object.entries<Field>(fieldTable.advanced_settings).map(([key, field]) => [key, JSON.stringify(field.default)]),
   );
-  const unknown = rows.flatMap(([, , , ids = '']) => ids.split(', ').filter((id) => !promised.includes(`\n| ${id} |`)));
+  const unknown = rows.flatMap(([, , , ids = '']) =>
+    ids.split(', ').filter((id) => !promised.includes(`\n- **${id}** `)),
+  );
   assert.deepEqual(unknown, []);
 });
 
@@ -116,4 +131,31 @@ test('an error is thrown with everything that its sentence names', () => {
     }
   }
   assert.deepEqual(incomplete, []);
+});
+
+/** Sets a condition, or throws an error that is reported as one. */
+const setter = /\b(?:set(?:Error)?Condition|conditionOf|noticedCondition|ownCondition|new PlatformError)\(/;
+const programs = globSync('apps/{agent,cloud,machine-server}/src/**/*.ts', { cwd: root }).filter(
+  (file) => !file.endsWith('.test.ts'),
+);
+
+test('every row of the table of conditions is set by a program', () => {
+  const setting = programs
+    .map((file) => readFileSync(path.join(root, file), 'utf8'))
+    .filter((text) => setter.test(text));
+  const unset = Object.keys(conditionTable).filter((code) => !setting.some((text) => text.includes(`'${code}'`)));
+  assert.deepEqual(unset, []);
+});
+
+test('every error with which an update or an entry of the configuration fails is a row of the table of conditions', () => {
+  /** Answers to commands on the machine, and an entry that only waits. */
+  const others = ['NO_PREVIOUS_VERSION', 'VERSION_NOT_INSTALLED', 'RESOURCE_WAITS'];
+  const folders = /^apps\/(?:agent\/src\/versions|machine-server\/src\/(?:resources|packages))\//;
+  const thrown = programs
+    .filter((file) => folders.test(file))
+    .flatMap((file) => [...readFileSync(path.join(root, file), 'utf8').matchAll(/new PlatformError\(\s*'(\w+)'/g)])
+    .map(([, code = '']) => code);
+  assert.ok(thrown.length > 10);
+  const missing = new Set(thrown.filter((code) => !Object.hasOwn(conditionTable, code) && !others.includes(code)));
+  assert.deepEqual([...missing], []);
 });

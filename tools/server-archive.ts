@@ -1,18 +1,18 @@
 // npm run build:server [-- --platform linux-x64|linux-arm64|all] [--release-version V] [--programs all|own|none] [--sign-key FILE] [--out FOLDER]
 // Builds the archive that installs the management server where there is no network, compiler or root:
 //   <out>/platform-management-<version>-<platform>.tar.gz with .sha256, and .sha256.sig by the Ed25519 key of --sign-key
-//   (PEM; PLATFORM_RELEASE_PASSPHRASE opens a locked one)
+//   (PEM; PLATFORM_RELEASE_PASSPHRASE opens a locked one), .sbom.cdx.json and .licenses.txt
 // It holds the programs, Node, the database, the web app, and the agents and machine servers of a fleet (--programs: of
 // all platforms, of the archive's own, or none).
 // Prints one JSON line for each archive on stdout, and messages for the user on stderr.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { plainEnvironment } from '../packages/kit/src/node/environment.ts';
-import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { isSemanticVersion } from '@platform/contract/releases/semantic-version';
 import { signatureOf, signSums, sumsOf } from '@platform/releases/archive-signature';
 import { pack } from './release/server/archive.ts';
 import { type ProgramFile, serverPlatforms, stage, type ServerPlatform } from './release/server/stage.ts';
@@ -86,6 +86,7 @@ function buildArchive(
     const folder = path.join(work, name);
     stage({ version, platform, web, agent, programs: files, signingKey }, folder);
     pack(folder, target);
+    for (const part of ['sbom.cdx.json', 'licenses.txt']) copyFileSync(path.join(folder, part), `${target}.${part}`);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -2,7 +2,7 @@
 //   node tools/setup.mjs FILE.ts [argument …]
 // Plain JavaScript with built-ins only, because any Node ≥ 18 may run it. Everything it says goes to stderr.
 // Two stages: npm under an old Node skips optional packages whose `engines` exclude that Node (sharp would have no binary),
-// so the pinned Node comes first, alone, and then runs npm for the rest.
+// so the pinned Node comes first, alone, and then runs npm for the rest. Decision 0001.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -90,7 +90,7 @@ def compile_protos(staged: Path, names: list[str], out: Path) -> None:
 def error_table() -> str:
     own = next((here.parent.parent / "tools" / "node" / "node_modules").glob("node-*/bin/node"), "node")
     node = os.environ.get("NODE", str(own))
-    source = (contract / "src" / "errors.ts").as_uri()
+    source = (contract / "src" / "errors" / "errors.ts").as_uri()
     program = f"import {{ errorTable }} from '{source}'; console.log(JSON.stringify(errorTable));"
     done = subprocess.run([node, "--input-type=module", "-e", program], check=True, stdout=subprocess.PIPE, text=True)
     lines = [

@@ -9,8 +9,8 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { plainEnvironment } from '@platform/kit/node';
-import { megabytesOf } from '@platform/contract/evaluation';
-import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import { megabytesOf } from '@platform/contract/job/evaluation';
+import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
 import { int8Row, printInt8 } from './int8-columns.ts';
 import { quiet, trainerFile, trainIn } from './trainer-process.ts';
 
@@ -111,12 +111,12 @@ for (const name of flags.sets.split(',')) {
         program('src/main.ts'),
         folder,
       );
-      const { map50, map75, map, machine, seconds, chosen, probe, model, files, per_class, pictures } = evaluation;
+      const { map50, map75, map, machine, seconds, chosen, probe, model, files, per_class, images } = evaluation;
       console.log(
         `${name}, seed ${seed}: mAP50 / mAP75 ${pair([map50, map75])}${comparison(set, [map50, map75])}, mAP ${percent(map)}; ` +
           `${wallSeconds.toFixed(0)} s (aim ${set.seconds} on two idle cores), ${cpuSeconds.toFixed(0)} s CPU; ${megabytesOf(machine.peak_rss_mib)} MB (aim ${set.megabytes}); load ${load()}`,
       );
-      console.log(`  ${set.what}: ${pictures.train}/${pictures.validation}/${pictures.test} images`);
+      console.log(`  ${set.what}: ${images.train}/${images.validation}/${images.test} images`);
       console.log(
         `  probe ${probe ? pair([probe.map50, probe.map75]) : '–'} after ${seconds.probe} s, longer training ${seconds.fine_tune} s, ${chosen} chosen; ` +
           `${model.latency_ms} ms per image; ${files.map((file) => `${file.file} ${(file.size_bytes / 1e6).toFixed(1)} MB, differs ${file.max_difference?.toExponential(0) ?? '–'}`).join('; ')}`,

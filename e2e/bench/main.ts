@@ -11,6 +11,8 @@ const benches: Readonly<Record<string, string>> = {
   patch: 'patches between versions of the programs: size, time, memory, beside xdelta3',
   jobs: 'the job queue with 100,000 jobs in it: submits, leases, lists, first log line, cancel, memory',
   fleet: 'a fleet of agents: memory and CPU per agent, restart of the server, a release for all, log lines',
+  list: 'queries of 10,000 machines: processor of server and database, facets, previews',
+  web: 'the web app with 10,000 machines and 1,000,000 log lines: queries, pages in a browser, searches',
   sizes: 'what a machine, an image, a log line and a job cost: disk, memory, traffic',
   agent: 'the compiled agent: file, start, idle memory, processor, wire and disk, updates by patch',
   imports: 'plans of imports with 100,000 annotations: seconds, peak memory',

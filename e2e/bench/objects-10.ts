@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { DatasetLine, JobFile } from '@platform/contract/job';
-import { jobFiles, imagePath } from '@platform/contract/job';
+import type { DatasetLine, JobFile } from '@platform/contract/job/job';
+import { jobFiles, imagePath } from '@platform/contract/job/job';
 import { composeObjects10 } from '@platform/objects-10';
 
 export interface Objects10Job {

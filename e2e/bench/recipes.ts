@@ -10,11 +10,11 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { plainEnvironment } from '@platform/kit/node';
-import type { AnyEvaluation } from '@platform/contract/evaluation';
-import { scoreText } from '@platform/contract/confidence';
-import { megabytesOf } from '@platform/contract/evaluation';
-import { jobFiles, type JobFile } from '@platform/contract/job';
-import type { RecipeName } from '@platform/contract/trainer-settings';
+import type { AnyEvaluation } from '@platform/contract/job/evaluation';
+import { scoreText } from '@platform/contract/job/confidence';
+import { megabytesOf } from '@platform/contract/job/evaluation';
+import { jobFiles, type JobFile } from '@platform/contract/job/job';
+import type { RecipeName } from '@platform/contract/job/trainer-settings';
 import { writeObjects10 } from './objects-10.ts';
 import { quiet, type TrainerName, trainerFile, trainIn } from './trainer-process.ts';
 

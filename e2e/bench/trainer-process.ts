@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
+import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job/job';
 import { checkout } from '../src/up-process.ts';
 import { plainEnvironment } from '@platform/kit/node';
 

@@ -10,9 +10,9 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { plainEnvironment } from '@platform/kit/node';
-import { megabytesOf } from '@platform/contract/evaluation';
-import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
-import { jobFiles } from '@platform/contract/job';
+import { megabytesOf } from '@platform/contract/job/evaluation';
+import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/job/evaluation';
+import { jobFiles } from '@platform/contract/job/job';
 import { int8Row, printInt8 } from './int8-columns.ts';
 import { writeObjects10 } from './objects-10.ts';
 import { quiet, startTrainer, type Trained, trainerFile, trainIn } from './trainer-process.ts';
@@ -110,7 +110,7 @@ function print(
   { evaluation, wallSeconds, cpuSeconds }: Measured,
 ): void {
   const [score = 0, probe, tuned] = scoresOf(evaluation);
-  const { machine, pictures, side, chosen, files, seconds } = evaluation;
+  const { machine, images, side, chosen, files, seconds } = evaluation;
   const reached =
     goal.score === undefined ? '' : ` (aim ${percent(goal.score)}: ${score >= goal.score ? 'reached' : 'missed'})`;
   const limit = (x: number): string => (Number.isFinite(x) ? ` (aim ${x})` : '');
@@ -122,7 +122,7 @@ function print(
     (file) =>
       `${file.file} ${(file.size_bytes / 1e6).toFixed(1)} MB, differs ${file.max_difference?.toExponential(0) ?? '–'}`,
   );
-  console.log(`  ${goal.what}: ${pictures.train}/${pictures.validation}/${pictures.test} images, ${side} px`);
+  console.log(`  ${goal.what}: ${images.train}/${images.validation}/${images.test} images, ${side} px`);
   console.log(
     `  probe ${percent(probe)} after ${seconds.probe} s, fine-tuned ${percent(tuned)} after ${seconds.fine_tune} s, ${chosen} chosen${rankingOf(evaluation)}; ` +
       `${evaluation.model.latency_ms} ms per image; ${sizes.join('; ')}`,

@@ -11,7 +11,7 @@ import {
   readBluetoothKey,
   readBluetoothNetworks,
   readBluetoothStatus,
-} from '@platform/contract/bluetooth-provisioning';
+} from '@platform/contract/provisioning/bluetooth';
 import { eventually, type VirtualMachine } from './machine.ts';
 
 export interface BluetoothPhone {

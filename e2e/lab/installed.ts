@@ -47,7 +47,8 @@ export async function telling<T>(on: LabMachine, f: () => Promise<T>): Promise<T
     return await f();
   } catch (error) {
     const words = await lastWords(on).catch((silent: unknown) => String(silent));
-    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${words}`, { cause: error });
+    // The error last: of a long text, CI shows the end.
+    throw new Error(`${words}\n${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
 

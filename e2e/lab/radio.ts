@@ -133,7 +133,8 @@ function phoneOf(machine: VirtualMachine): Phone {
     post: (url, fields) => {
       const data = Object.entries(fields).map(([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`);
       const origin = quoted(`Origin: ${new URL(url).origin}`);
-      return asked(`${curl} -w ${writesOut} -H ${origin} ${data.join(' ')} ${quoted(url)}`);
+      // A radio that looks for networks hears no phone for some seconds, longer in a busy machine. Browsers wait, too.
+      return asked(`${curl} --connect-timeout 30 -w ${writesOut} -H ${origin} ${data.join(' ')} ${quoted(url)}`);
     },
     lookUp: async (name) => {
       const { stdout }: CommandResult = await machine.exec(`world phone busybox nslookup -type=a ${quoted(name)}`, 30);

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { installScriptCommand } from '@platform/contract/install-command';
+import { installScriptCommand } from '@platform/contract/provisioning/install-command';
 import { checkout } from '../src/up-process.ts';
 import { labCertificate } from './authority.ts';
 import { serverName } from './machine.ts';

@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { createPlatformClient, type PlatformClient, type PlatformClientOptions } from '@platform/client';
 import { plainEnvironment, type ProcessGroup, spawnGroup } from '@platform/kit/node';
-import { checkout, dataFolder } from './up-process.ts';
+import { memoryFolder } from '@platform/kit/testing';
+import { checkout } from './up-process.ts';
 
 /** The fields of the server's ready line and credentials file. */
 export interface CloudReady {
@@ -49,10 +50,7 @@ export interface CloudPlace {
 }
 
 /** Starts only the management server, as a process; its output must be read. */
-export const spawnCloudAt = (
-  { checkout: from, dataDir, port }: CloudPlace,
-  ...flags: string[]
-): Promise<ProcessGroup> =>
+const spawnCloudAt = ({ checkout: from, dataDir, port }: CloudPlace, ...flags: string[]): Promise<ProcessGroup> =>
   spawnGroup({
     command: process.execPath,
     args: [
@@ -93,7 +91,7 @@ export async function startCloudAt(place: CloudPlace, ...flags: string[]): Promi
 
 /** Starts the management server in a data folder of its own; disposing stops it and removes the folder. */
 export async function startCloud(...flags: string[]): Promise<CloudProcess> {
-  const folder = await dataFolder();
+  const folder = await memoryFolder();
   const cloud = await startCloudAt({ checkout, dataDir: folder.path, port: 0 }, ...flags);
   return {
     ready: cloud.ready,

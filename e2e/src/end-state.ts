@@ -28,7 +28,7 @@ const queries: Readonly<Record<string, string>> = {
   channels: `select name, channel, version from release_channel order by 1, 2`,
   images: `select file_name, sha256, size_bytes, tags from binary_data order by 1, 2`,
   members: `select d.name, b.file_name from dataset d join dataset_member m on m.dataset_id = d.id join binary_data b on b.id = m.binary_id order by 1, 2`,
-  manifests: `select pictures from dataset_version order by 1`,
+  manifests: `select images from dataset_version order by 1`,
   claims: `select model_name, model_version from model_version_claim order by 1, 2`,
   jobs: `select model_name, model_version, state, labels from training_job order by 1, 2`,
   models: `select v.name, v.version, f.value ->> 'path' as path,

@@ -10,6 +10,8 @@ import { collectGarbage, openDebugger } from './garbage.ts';
 import { checkout } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
+/** A server without a built app says so to browsers. */
+const webApp = path.join(checkout, 'apps', 'web', 'dist');
 
 export interface FleetMember {
   partId: string;
@@ -33,7 +35,7 @@ export class FleetLab extends ServerLab {
   protected async launch(args: readonly string[]): Promise<ProcessGroup> {
     const group = await spawnGroup({
       command: process.execPath,
-      args: ['--disable-warning=ExperimentalWarning', '--inspect-port=0', program, ...args],
+      args: ['--disable-warning=ExperimentalWarning', '--inspect-port=0', program, ...args, '--web-dir', webApp],
       env: plainEnvironment(),
       cwd: checkout,
     });

@@ -1,45 +1,30 @@
-// Clients and runners that make random calls, record the answers, and check the server against them.
-import { Code, ConnectError, type Client } from '@connectrpc/connect';
-import { errorCodeOf } from '@platform/contract/errors';
+// Clients that make random calls beside runners, record the answers, and check the server against them.
+import type { Client } from '@connectrpc/connect';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { systemClock } from '@platform/kit/node';
-import type { Burst, Call, RunnerCall } from './job-calls.ts';
+import type { Burst, Call } from './job-calls.ts';
 import { broken, brokenLog, type Facts, type JobFacts, newFacts } from './job-invariants.ts';
 import type { JobLab } from './job-lab.ts';
+import { outcome, type Outcome } from './call-outcome.ts';
+import { newRunner, RunnerWorkload, type RunnerState } from './runner-workload.ts';
 
 const protocols = ['connect', 'connect-json', 'grpc-web'] as const;
-const kinds = ['single_label_classification'];
 const leaseMs = 15_000;
 const runners = ['r1', 'r2'] as const;
-
-interface Attempt {
-  jobId: string;
-  attempt: number;
-}
-interface RunnerState {
-  readonly id: string;
-  current: Attempt | undefined;
-  /** Attempts that have ended, as the server answered. */
-  past: Attempt[];
-  /** Lines that were sent without an answer, for resending. */
-  unsent: { sequence: bigint; message: string }[];
-  sequence: number;
-}
-type Outcome<T> = { ok: true; answer: T } | { ok: false; code: string };
 
 export class JobWorkload {
   readonly #lab: JobLab;
   readonly #datasetId: string;
   readonly #facts: Facts;
-  readonly #runners: RunnerState[];
-  #late = 0;
+  readonly #runner: RunnerWorkload;
+  readonly #states: RunnerState[];
 
   constructor(lab: JobLab, datasetId: string, modelName: string) {
     this.#lab = lab;
     this.#datasetId = datasetId;
     this.#facts = newFacts(modelName);
-    this.#runners = runners.map((id) => ({ id, current: undefined, past: [], unsent: [], sequence: 0 }));
+    this.#runner = new RunnerWorkload(lab, this.#facts);
+    this.#states = runners.map(newRunner);
   }
 
   async perform({ calls, crash: how }: Burst): Promise<void> {
@@ -65,10 +50,10 @@ export class JobWorkload {
   /** Runs the remaining jobs to their end: none may be stuck, and no version may be free. */
   async finish(): Promise<void> {
     await this.#silence();
-    const closer: RunnerState = { id: 'closer', current: undefined, past: [], unsent: [], sequence: 0 };
+    const closer = newRunner('closer');
     await this.#lab.until('every job has ended', async () => {
-      await this.#lease(closer);
-      if (closer.current) await this.#complete(closer);
+      await this.#runner.lease(closer);
+      if (closer.current) await this.#runner.complete(closer);
       // Only time wakes a job in backoff.
       else await this.#lab.advance(1000);
       return (await this.#live()) === 0;
@@ -95,7 +80,7 @@ export class JobWorkload {
   }
   /** I-7: no runner makes a call until every lease has expired. */
   async #silence(): Promise<void> {
-    for (const one of this.#runners) one.current = undefined;
+    for (const one of this.#states) one.current = undefined;
     await this.#lab.advance(leaseMs + 1000);
     await this.#lab.until('I-7 no lease without a runner', async () => {
       const [row] = await this.#lab.sql<{ n: number }>(
@@ -123,7 +108,7 @@ export class JobWorkload {
       case 'list':
         return this.#list(one.size, one.client);
       default:
-        return this.#ofRunner(one, this.#runners[one.runner]!);
+        return this.#runner.perform(one, this.#states[one.runner]!);
     }
   }
   async #submit(version: string, from: number): Promise<Outcome<string>> {
@@ -214,108 +199,6 @@ export class JobWorkload {
     const missing = before.filter((id) => !found.includes(id) && this.#facts.jobs.get(id)?.deletions === 0);
     if (missing.length > 0) throw new Error(`I-13 ${missing.length} jobs are on no page`);
   }
-
-  async #ofRunner(one: RunnerCall, state: RunnerState): Promise<void> {
-    switch (one.is) {
-      case 'lease':
-        return this.#lease(state);
-      case 'vanish':
-        state.current = undefined;
-        return;
-      case 'report':
-        return this.#report(state);
-      case 'complete':
-        return this.#complete(state);
-      case 'confirm':
-      case 'fail': {
-        const { current } = state;
-        if (!current) return;
-        const attempt = { ...current, runnerId: state.id };
-        const failure = one.is === 'fail' ? { cause: one.cause, code: 'DISK_FULL', message: 'as planned' } : undefined;
-        const end = await outcome(async () => {
-          const from = await this.#runner();
-          if (failure) await from.failJob({ ...attempt, ...failure });
-          else await from.confirmStop(attempt);
-        });
-        if (end.ok || end.code === 'LEASE_LOST') over(state, current);
-        return;
-      }
-      case 'late-report':
-      case 'late-complete':
-        return this.#wakeUp(one.is, state);
-      default:
-    }
-  }
-  #runner(): Promise<Client<typeof RunnerService>> {
-    return this.#lab.client(RunnerService, 'runner');
-  }
-  async #lease(state: RunnerState): Promise<void> {
-    const before = state.current;
-    state.current = undefined;
-    const done = await outcome(async () => (await this.#runner()).leaseJob({ runnerId: state.id, kinds }));
-    if (!done.ok) return;
-    if (before) state.past.push(before);
-    const { job: got } = done.answer;
-    if (!got) return;
-    // The server leases an attempt again if no report about it arrived.
-    state.past = state.past.filter((past) => past.jobId !== got.id || past.attempt !== got.attempt);
-    state.current = { jobId: got.id, attempt: got.attempt };
-    state.unsent = [];
-    state.sequence = 0;
-  }
-  async #report(state: RunnerState): Promise<void> {
-    const { current, id: runnerId } = state;
-    if (!current) return;
-    const line = (): { sequence: bigint; message: string } => {
-      state.sequence++;
-      return { sequence: BigInt(state.sequence), message: `${current.attempt} ${state.sequence}` };
-    };
-    state.unsent.push(line(), line());
-    const logs = [...state.unsent];
-    const done = await outcome(async () =>
-      (await this.#runner()).reportJob({ ...current, runnerId, progress: 0.5, logs }),
-    );
-    if (done.ok) {
-      const fact = this.#facts.jobs.get(current.jobId);
-      for (const { message } of logs) fact?.lines.add(message);
-      state.unsent = state.unsent.filter((one) => !logs.includes(one));
-    } else if (done.code === 'LEASE_LOST') over(state, current);
-  }
-  async #complete(state: RunnerState): Promise<void> {
-    const { current, id: runnerId } = state;
-    if (!current) return;
-    const { jobId, attempt } = current;
-    const done = await outcome(async () => {
-      const file = await this.#lab.putBlob(Buffer.from(`model of ${jobId} ${attempt}`));
-      const files = [{ path: 'm.onnx', ...file }];
-      return (await this.#runner()).completeJob({
-        ...current,
-        runnerId,
-        files,
-        evaluation: { accuracy: 0.5, attempt },
-      });
-    });
-    if (done.ok) {
-      const fact = this.#facts.jobs.get(jobId);
-      if (fact) fact.completedBy = attempt;
-    }
-    if (done.ok || done.code === 'LEASE_LOST') over(state, current);
-  }
-  /** An attempt that has ended for the server resumes and continues to call. */
-  async #wakeUp(is: 'late-report' | 'late-complete', state: RunnerState): Promise<void> {
-    const old = state.past[this.#late++ % Math.max(1, state.past.length)];
-    if (!old) return;
-    const runnerId = state.id;
-    await outcome(async () => {
-      const from = await this.#runner();
-      if (is === 'late-report') {
-        const logs = [{ sequence: BigInt(900 + this.#late), message: `late ${this.#late}` }];
-        return from.reportJob({ ...old, runnerId, progress: 1, logs });
-      }
-      const file = await this.#lab.putBlob(Buffer.from(`late ${this.#late}`));
-      return from.completeJob({ ...old, runnerId, files: [{ path: 'late', ...file }], evaluation: { late: true } });
-    });
-  }
 }
 
 const statusNames = new Map<number, string>([
@@ -337,27 +220,3 @@ export const newFact = (id: string, version: string): JobFacts => ({
   lines: new Set(),
   seen: undefined,
 });
-
-function over(state: RunnerState, attempt: Attempt): void {
-  state.past.push(attempt);
-  if (state.current === attempt) state.current = undefined;
-}
-
-/**
- * Returns the outcome of a call. After a broken connection or a server kill, it is unknown whether the call took
- * effect.
- */
-async function outcome<T>(ask: () => Promise<T>): Promise<Outcome<T>> {
-  try {
-    return { ok: true, answer: await ask() };
-  } catch (error) {
-    const code = errorCodeOf(error);
-    if (code === 'INTERNAL') throw error;
-    if (code !== undefined) return { ok: false, code };
-    const isUnknown =
-      !(error instanceof ConnectError) ||
-      [Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted].includes(error.code);
-    if (!isUnknown) throw error;
-    return { ok: false, code: 'UNKNOWN' };
-  }
-}

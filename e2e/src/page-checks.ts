@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { systemClock } from '@platform/kit/node';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Locator, Page } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -57,6 +57,14 @@ async function violationsOf(page: Page, triesLeft = 3): Promise<Violation[]> {
     await page.evaluate(settled);
     return violationsOf(page, triesLeft - 1);
   }
+}
+
+/** The editor of a configuration comes when the user turns to it. */
+export async function openJson(page: Page): Promise<Locator> {
+  await page.locator('.editor-card').hover();
+  const editor = page.locator('.cm-content');
+  await editor.waitFor();
+  return editor;
 }
 
 /** Collects the errors of a page, except the server answers that the test provokes. */

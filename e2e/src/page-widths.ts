@@ -40,6 +40,8 @@ async function atSize(browser: Browser, client: PlatformClient, size: Size, step
   const signIn = async (): Promise<Page> => {
     const page = await context.newPage();
     await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
+    await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+    await page.goto(new URL('/machines', page.url()).href);
     await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     return page;
   };

@@ -49,7 +49,7 @@ export interface SourceAgent extends AsyncDisposable {
   log(): Promise<string>;
 }
 
-/** The agent from source, with `platform.json` of this folder as its credentials. */
+/** The agent from source, with `platform.json` of this folder as its credentials. Programs that it starts find this Node. */
 export async function startSourceAgent(folder: string): Promise<SourceAgent> {
   const logFile = path.join(folder, 'agent.log');
   const group = await spawnGroup({
@@ -64,7 +64,7 @@ export async function startSourceAgent(folder: string): Promise<SourceAgent> {
       path.join(folder, 'agent'),
       '--debug',
     ],
-    env: plainEnvironment(),
+    env: plainEnvironment({ PATH: `${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}` }),
     logFile,
   });
   return {

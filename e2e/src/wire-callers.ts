@@ -5,17 +5,21 @@ import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { createClient } from '@connectrpc/connect';
 import type { Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
+import { type AgentConfig, resolveAgentConfig } from '@platform/contract/config/agent-config';
+import { agentOf } from '@platform/contract/config/device-structs';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import {
   type AgentReport,
   AgentReportSchema,
   ConfigSlice,
+  FleetService,
   type SampleBatchSchema,
   SliceState,
   SliceStatusSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { lastWord } from '@platform/contract/machine-server/resources';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 
 interface Identity {
@@ -25,7 +29,12 @@ interface Identity {
   payload: string;
 }
 
-async function signIn({ url, type, entity, payload }: Identity): Promise<{ transport: Transport; token: string }> {
+export async function signIn({
+  url,
+  type,
+  entity,
+  payload,
+}: Identity): Promise<{ transport: Transport; token: string }> {
   const open = createClient(AuthService, createConnectTransport({ baseUrl: url }));
   const { accessToken: token } = await open.authenticate({ entity, credentials: { type, payload } });
   const transport = createConnectTransport({
@@ -68,10 +77,18 @@ export interface WireMachine {
   goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
   log(line: WireLine): Promise<void>;
+  /** Stores the schemas of its machine server, and names them in a report; undefined: it has none. */
+  reportSchemas(document: { models: readonly ReportedModel[] } | undefined): Promise<void>;
   /** Many lines, in calls of 500. */
   logAll(lines: readonly WireLine[]): Promise<void>;
   /** Takes the restart order, once. */
   mustRestart(): Promise<boolean>;
+}
+
+interface ReportedModel {
+  kind: string;
+  type: string;
+  model: string;
 }
 
 const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
@@ -102,6 +119,20 @@ const allSlices = [
   ConfigSlice.SERVER,
 ];
 
+function knowledgeWith(document: { models: readonly ReportedModel[] } | undefined) {
+  const schemasJson = document === undefined ? '' : JSON.stringify(document);
+  const models = (document?.models ?? []).map(({ kind, type, model }) => ({
+    kind,
+    type: lastWord(type),
+    model: lastWord(model),
+  }));
+  const schemasSha256 = schemasJson === '' ? '' : createHash('sha256').update(schemasJson).digest('hex');
+  return {
+    stored: { schemasJson, sha256: schemasSha256 },
+    serverKnowledge: { models, packageTypes: ['ml_model'], schemasSha256 },
+  };
+}
+
 /** Signs in with the text of a credentials file. */
 export async function wireMachine(credentialsJson: string): Promise<WireMachine> {
   const { cloud } = JSON.parse(credentialsJson) as { cloud: { app_address: string; id: string; secret: string } };
@@ -113,7 +144,7 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
   });
   const agent = createClient(AgentDeviceService, transport);
   const robot = createClient(RobotService, transport);
-  let sequence = 0n;
+  const fleet = createClient(FleetService, transport);
   const known = { fingerprint: '', configSha256: new Uint8Array() };
   /** Fetches the configuration, as an agent does before it reports. */
   const receive = async (): Promise<void> => {
@@ -121,10 +152,7 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
     const answer = await agent.deviceAgentConfig({ id: cloud.id, hostInfo, knownFingerprint: fingerprint });
     if (!answer.notModified) Object.assign(known, answer);
   };
-  const logAll = async (lines: readonly WireLine[]): Promise<void> => {
-    for (let from = 0; from < lines.length; from += 500)
-      await robot.log({ id: cloud.id, logs: lines.slice(from, from + 500).map((line) => lineOf(line, ++sequence)) });
-  };
+  const logAll = numberedLog((logs) => robot.log({ id: cloud.id, logs }));
   return {
     async goodbye() {
       await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
@@ -154,12 +182,34 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
         ...(samples && { samples }),
       });
     },
+    async reportSchemas(document) {
+      const { serverKnowledge, stored } = knowledgeWith(document);
+      if (document !== undefined) await fleet.storeServerSchemas({ partId: cloud.id, ...stored });
+      await agent.deviceAgentConfig({ id: cloud.id, hostInfo, report: { serverKnowledge } });
+    },
     log: (line) => logAll([line]),
     logAll,
     async mustRestart() {
       return (await robot.needsRestart({ id: cloud.id })).mustRestart;
     },
   };
+}
+
+function numberedLog(send: (logs: ReturnType<typeof lineOf>[]) => Promise<unknown>) {
+  let sequence = 0n;
+  return async (lines: readonly WireLine[]): Promise<void> => {
+    for (let from = 0; from < lines.length; from += 500)
+      await send(lines.slice(from, from + 500).map((line) => lineOf(line, ++sequence)));
+  };
+}
+
+/** The configuration that an agent with these credentials resolves: what the management server answers, and the defaults. */
+export async function receivedConfig(credentialsJson: string): Promise<AgentConfig> {
+  const { cloud } = JSON.parse(credentialsJson) as { cloud: { app_address: string; id: string; secret: string } };
+  const { app_address: url, id: entity, secret: payload } = cloud;
+  const { transport } = await signIn({ url, type: 'robot-secret', entity, payload });
+  const answer = await createClient(AgentDeviceService, transport).deviceAgentConfig({ id: cloud.id, hostInfo });
+  return resolveAgentConfig({ cloud: agentOf(answer) }).config;
 }
 
 const lineOf = ({ level, message, at, fields = [] }: WireLine, sequence: bigint) => ({

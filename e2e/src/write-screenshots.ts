@@ -1,96 +1,111 @@
-// npm run screenshots: the screenshots of the web app in docs/images, from a server and a browser that it starts.
-import { mkdir, writeFile } from 'node:fs/promises';
+// npm run screenshots: every page of the web app at two widths in both themes, from a server, a seeded installation and
+// a browser that it starts. The list of routes is the list of pages.
+//
+//   --out FOLDER   where they go; .cache/screenshots by default
+//   --only TEXT    only pages whose name contains it
+//   --full         whole pages instead of the first window
+//   --docs         also those of docs/images
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { PlatformClient } from '@platform/client';
+import { parseArgs } from 'node:util';
 import { systemClock } from '@platform/kit/node';
-import { tempFolder } from '@platform/kit/testing';
-import { composeObjects10 } from '@platform/objects-10';
-import type { Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { followSignInLink, launchBrowser } from './browser.ts';
+import { buildWeb } from './build-web.ts';
 import { clientOf, startCloud } from './cloud-process.ts';
+import { writeDocsScreens } from './screens/docs-screens.ts';
+import { addressOf, screenPages, type ScreenIds, screenName } from './screens/screen-pages.ts';
+import { seedDatasets, seedJobs, seedOrganization } from './screens/seed-data.ts';
+import { seedMachines } from './screens/seed-machines.ts';
+import { settle } from './screens/settle.ts';
 import { checkout } from './up-process.ts';
-import { wireMachine } from './wire-callers.ts';
 
-const images = path.join(checkout, 'docs', 'images');
-const labels = ['balloon', 'bear', 'corn'];
-const minute = 60_000;
+const sizes = [
+  { width: 1280, height: 800 },
+  { width: 360, height: 740 },
+] as const;
+const themes = ['light', 'dark'] as const;
+type Variant = (typeof sizes)[number] & { colorScheme: (typeof themes)[number] };
+const variants: readonly Variant[] = themes.flatMap((colorScheme) => sizes.map((size) => ({ ...size, colorScheme })));
 
-async function take(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: path.join(images, `${name}.jpg`), type: 'jpeg', quality: 85 });
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: path.join(checkout, '.cache', 'screenshots') },
+    only: { type: 'string', default: '' },
+    full: { type: 'boolean', default: false },
+    docs: { type: 'boolean', default: false },
+  },
+});
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+async function signedIn(browser: Browser, link: string, { width, height, colorScheme }: Variant) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+  const page = await context.newPage();
+  await followSignInLink(page, link);
+  return page;
 }
 
-async function composed(): Promise<{ label: string; name: string; jpeg: Uint8Array }[]> {
-  const all = composeObjects10({ seed: 5, side: 320, trainPerClass: 6, testPerClass: 0, objects: labels });
-  return Array.fromAsync(all, ({ name, label, jpeg }) => ({ name: path.basename(name), label, jpeg }));
+/** Sends what keeps machines online and leases alive, until it is disposed of. */
+function keepAlive(beat: () => Promise<void>): AsyncDisposable {
+  const end = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!end.signal.aborted) {
+      await beat();
+      await systemClock.sleep(8_000, end.signal);
+    }
+  };
+  const done = loop().catch((error: unknown) => say(`The seeded installation went quiet: ${String(error)}`));
+  return {
+    async [Symbol.asyncDispose]() {
+      end.abort();
+      await done;
+    },
+  };
 }
 
-/** A folder per label, before anything is stored. */
-async function importing(page: Page, { url, datasetId, folder }: { url: string; datasetId: string; folder: string }) {
-  for (const { name, label, jpeg } of await composed()) {
-    await mkdir(path.join(folder, label), { recursive: true });
-    await writeFile(path.join(folder, label, name), jpeg);
+async function writeEveryPage(browser: Browser, url: string, link: () => Promise<string>, ids: ScreenIds) {
+  const pages = screenPages().filter((one) => screenName(one).includes(values.only));
+  for (const variant of variants) {
+    const page = await signedIn(browser, await link(), variant);
+    for (const one of pages) {
+      await page.goto(url + addressOf(one, ids));
+      await settle(page);
+      const file = `${screenName(one)}-${variant.width}-${variant.colorScheme}.png`;
+      await page.screenshot({ path: path.join(values.out, file), fullPage: values.full });
+    }
+    await page.context().close();
+    say(`${pages.length} pages, ${variant.width} px, ${variant.colorScheme}`);
   }
-  await writeFile(path.join(folder, labels[0] ?? '', 'notes.txt'), 'no image');
-  await page.goto(`${url}/datasets/${datasetId}`);
-  await page.getByRole('button', { name: 'Add images' }).first().click();
-  await page.getByLabel('A folder with its images and annotations').setInputFiles(folder);
-  await page.getByText(/^18 images/).waitFor();
-  await page.getByText('notes.txt').first().waitFor();
-  await page.getByRole('dialog').getByRole('img').nth(9).waitFor();
-  await take(page, 'import');
 }
 
-async function labelling(
-  page: Page,
-  { url, datasetId, client }: { url: string; datasetId: string; client: PlatformClient },
-) {
-  const uploads = (await composed()).map(({ name, label, jpeg }, at) => ({
-    bytes: jpeg,
-    fileName: name,
-    fileExtension: 'jpg',
-    takenAt: Date.UTC(2026, 0, 1) + at * 1_000,
-    ...(at < 12 ? { tags: [label] } : {}),
-  }));
-  await client.dataClient.uploadImages(uploads, { partId: '', datasetIds: [datasetId] });
-  await page.goto(`${url}/datasets/${datasetId}/label`);
-  await page.getByText('12 of 18').waitFor();
-  await page.locator('img').first().waitFor();
-  await systemClock.sleep(500);
-  await take(page, 'labelling');
-}
-
-async function logs(page: Page, { url, client, orgId }: { url: string; client: PlatformClient; orgId: string }) {
-  const created = await client.fleetClient.createMachine({ organizationId: orgId, name: 'barn' });
-  const machine = await wireMachine(created.credentialsJson);
-  await machine.beat();
-  const now = systemClock.wall();
-  await machine.logAll(
-    Array.from({ length: 1_000 }, (_, n) => {
-      const at = now - minute - (999 - n) * minute;
-      if (n % 240 > 228) return { level: 'error', message: 'open /dev/video0: no such device', at };
-      return {
-        level: n % 17 === 0 ? 'warn' : n % 3 === 0 ? 'debug' : 'info',
-        message: `prediction ${n}: cow 0.93`,
-        at,
-      };
-    }),
-  );
-  await page.goto(`${url}/machines/${created.machine?.id ?? ''}/logs`);
-  await page.getByRole('region', { name: 'Log lines' }).getByText('prediction 980').waitFor();
-  await page.locator('.log-ruler-visible').waitFor();
-  await take(page, 'logs');
-}
-
+buildWeb();
 await using cloud = await startCloud();
-await using folder = await tempFolder();
-await using browser = await launchBrowser();
 const { ready } = cloud;
 const client = clientOf(ready);
-await mkdir(images, { recursive: true });
-const context = await browser.newContext({ viewport: { width: 1100, height: 800 } });
-const page = await context.newPage();
-await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
-const make = (name: string) => client.datasetClient.createDataset(name, ready.org_id);
-await importing(page, { url: ready.url, datasetId: await make('things'), folder: folder.path });
-await labelling(page, { url: ready.url, datasetId: await make('things to label'), client });
-await logs(page, { url: ready.url, client, orgId: ready.org_id });
+const organizationId = ready.org_id;
+say('Seeding an installation …');
+const machines = await seedMachines(client, organizationId);
+await using _machines = keepAlive(machines.beat);
+const { datasetId, imageId } = await seedDatasets(client, organizationId);
+const jobs = await seedJobs(client, ready, datasetId);
+await using _jobs = keepAlive(jobs.beat);
+const fragmentId = await seedOrganization(client, organizationId);
+const { machineId } = machines;
+const { jobId } = jobs;
+const ids: ScreenIds = { machineId, datasetId, imageId, jobId, fragmentId };
+// The overview shows what the server measured last: the seeded machines, not the empty installation.
+const isMeasured = async (): Promise<boolean> => {
+  const { numbers } = await client.conditionClient.getOverview({ organizationId });
+  return (numbers?.machines ?? 0) > 0 && (numbers?.online ?? 0) > 0;
+};
+while (!(await isMeasured())) await systemClock.sleep(500);
+await mkdir(values.out, { recursive: true });
+await using browser = await launchBrowser();
+const link = async (): Promise<string> => (await client.sessionClient.createSignInLink({})).url;
+await writeEveryPage(browser, ready.url, link, ids);
+if (values.docs) {
+  const page = await signedIn(browser, await link(), { width: 1280, height: 800, colorScheme: 'light' });
+  await writeDocsScreens({ page, url: ready.url, ready, client, organizationId, ids });
+}
+say(`Written to ${values.out}`);

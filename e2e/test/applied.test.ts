@@ -6,9 +6,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
+import serverSchemas from '@platform/contract/gen/server-schemas.json' with { type: 'json' };
 import { tempFolder } from '@platform/kit/testing';
 import { colourImage } from '../../apps/machine-server/test/colour-images.ts';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkout, runCli } from '../src/up-process.ts';
 
 /** Exit codes of the command line. */
@@ -93,7 +94,7 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   const platform = `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`;
   await writeFile(`${program}.json`, JSON.stringify({ name: 'platform-server', version: '1.0.0', platform }));
   await json('release', 'publish', program, '--channel', 'stable');
-  const { credentials } = await json('machine', 'create', 'press');
+  const { credentials } = await json<{ credentials: { cloud: { id: string } } }>('machine', 'create', 'press');
   await writeFile(folder.file('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
   await mkdir(folder.file('images'));
 
@@ -137,6 +138,11 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   );
   await writeFile(path.join(folder.file('images'), 'a.png'), await colourImage('red', { format: 'png' }));
   assert.match(await status(), /^config +revision 2 in effect, as the management server has it$/m);
+  // Its schemas have arrived, and its report names them.
+  const { fleetClient } = clientOf(ready);
+  const { machine } = await fleetClient.getMachine({ id: credentials.cloud.id });
+  const { schemasJson } = await fleetClient.getServerSchemas({ partId: machine?.partId ?? '' });
+  assert.deepEqual(JSON.parse(schemasJson), serverSchemas);
 
   // The machine has now reported its server's abilities: the whole configuration is refused, with the path of each
   // error.

@@ -37,7 +37,7 @@ test('the same images again get labels and boxes, and every format comes back as
     return JSON.parse(stdout) as T;
   };
   const listed = async (dataset: string): Promise<Listed[]> =>
-    (await json<{ pictures: Listed[] }>('dataset', 'images', dataset)).pictures;
+    (await json<{ images: Listed[] }>('dataset', 'images', dataset)).images;
   const place = (...parts: string[]): string => path.join(folder.path, ...parts);
   const put = async (target: string, content: Buffer | string): Promise<void> => {
     await mkdir(path.dirname(target), { recursive: true });
@@ -66,10 +66,10 @@ test('the same images again get labels and boxes, and every format comes back as
       ['d.jpg', 'pen', 'test'],
     ],
   );
-  const shown = await json<{ pictures: number; splits: Json; labels: Json[] }>('dataset', 'show', 'set');
+  const shown = await json<{ images: number; splits: Json; labels: Json[] }>('dataset', 'show', 'set');
   assert.deepEqual(shown.splits, { train: 0, validation: 1, test: 1 });
   assert.deepEqual(
-    shown.labels.map((one) => [one['label'], one['pictures']]),
+    shown.labels.map((one) => [one['label'], one['images']]),
     [
       ['cup', 2],
       ['mug', 1],
@@ -120,9 +120,9 @@ test('the same images again get labels and boxes, and every format comes back as
   }
 
   await put(place('list.txt'), 'images/b.jpg\nd.jpg\n');
-  assert.equal((await json('dataset', 'tag', 'set', 'seen', '--file', `@${place('list.txt')}`))['pictures'], 2);
-  const seen = await json<{ pictures: Listed[] }>('dataset', 'pictures', 'set', '--with-label', 'seen');
-  assert.deepEqual(seen.pictures.map((one) => one.file_name).toSorted(), ['b.jpg', 'd.jpg']);
+  assert.equal((await json('dataset', 'tag', 'set', 'seen', '--file', `@${place('list.txt')}`))['images'], 2);
+  const seen = await json<{ images: Listed[] }>('dataset', 'images', 'set', '--with-label', 'seen');
+  assert.deepEqual(seen.images.map((one) => one.file_name).toSorted(), ['b.jpg', 'd.jpg']);
   await put(place('list.txt'), 'b.jpg\nz.jpg\n');
   const missing = await runCli(env, 'dataset', 'tag', 'set', 'lost', '--file', `@${place('list.txt')}`);
   assert.equal(missing.code, 2);
@@ -163,7 +163,7 @@ test('an import accounts for everything before it stores anything, and its exit 
   assert.equal(bad.code, 1);
   assert.match(
     bad.stderr,
-    /IMPORT_INVALID: Nothing was uploaded: .* cannot be understood, 2 in all: 1 annotation, class 7 has no name.*a\.txt: line 2.*class 9/,
+    /IMPORT_INVALID: Nothing was uploaded: 2 annotations or files in .* are invalid: 1 annotation, class 7 has no name.*a\.txt: line 2.*class 9/,
   );
   const skipped = await upload('bad', '--skip-invalid', '--dry-run', '--ledger', place('ledger.csv'));
   assert.match(await readFile(place('ledger.csv'), 'utf8'), /^"a\.txt","line 3","invalid","class 9 has no name/m);

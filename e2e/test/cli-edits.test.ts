@@ -117,8 +117,8 @@ test('images are deleted for good, from every dataset', async () => {
   const deleted = await s.json('dataset', 'delete-images', 'parts', '--file', '2.png', '--yes');
   assert.equal(deleted['deleted'], 1);
   for (const name of ['parts', 'other']) {
-    const { pictures } = (await s.json('dataset', 'pictures', name)) as { pictures: Json[] };
-    assert.deepEqual(pictures.map((one) => one['file_name']).toSorted(), ['1.png', '3.png'], name);
+    const { images } = (await s.json('dataset', 'images', name)) as { images: Json[] };
+    assert.deepEqual(images.map((one) => one['file_name']).toSorted(), ['1.png', '3.png'], name);
   }
   const nothing = await s.cli('dataset', 'delete-images', 'parts', '--yes');
   assert.match(nothing.stderr, /give image IDs, or one of/);

@@ -30,7 +30,7 @@ const encodings: [name: string, bytes: Buffer, saved: string | RegExp][] = [
   [
     'Latin-1',
     Buffer.from('{"agent":{"network_configuration":{"manufacturer":"Müller"}}}', 'latin1'),
-    /^NOT_TEXT: .* is not text that can be read: it is not valid UTF-8: byte 0xFC at offset 52, in line 1\.\nSave it as UTF-8/,
+    /^NOT_TEXT: .* is not readable text: it is not valid UTF-8: byte 0xFC at offset 52, in line 1\.\nSave it as UTF-8/,
   ],
   ['Latin-1 in an SSID', Buffer.from(network, 'latin1'), /^NOT_TEXT: .*byte 0xE4 at offset 57, in line 1/],
   ['JSON that ends with NUL', Buffer.from(`${debug}\0`), /^INVALID_CONFIG: /],

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { ServerState, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { droppedLinesField } from '@platform/contract/log-marker';
+import { OrderKind, ServerState, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { droppedLinesField } from '@platform/contract/logs/marker';
 import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
-import { startCloud } from '../src/cloud-process.ts';
+import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkout, runCli } from '../src/up-process.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
@@ -191,4 +191,52 @@ test('logs -f prints every line once and in order, and says where lines were los
     assert.deepEqual([code, stdout], [2, ''], wrong.join(' '));
     assert.match(stderr, new RegExp(`^INVALID_ARGUMENT: .*${wrong[1]}`));
   }
+});
+
+test('one change of all machines of a query: previewed, made, found by its number; the exit code says what was left out', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
+  const cli = (...args: string[]) => runCli(env, ...args);
+  const found = async (...args: string[]) =>
+    (JSON.parse((await cli('machine', 'list', '--json', ...args)).stdout) as Json[]).map(({ name }) => name);
+  const created = JSON.parse((await cli('machine', 'create', 'press', '--json')).stdout) as Json;
+  const machine = await wireMachine(JSON.stringify(created['credentials']));
+  const knownOrders = [OrderKind.REBOOT];
+  await machine.check({ hostname: 'press-1', knownOrders });
+  const { fleetClient } = clientOf(ready);
+  await fleetClient.orderPart({ partId: String(created['part_id']), kind: OrderKind.REBOOT });
+  const orders = async () => (JSON.parse((await cli('machine', 'show', 'press', '--json')).stdout) as Json)['orders'];
+  assert.partialDeepStrictEqual(await orders(), [{ kind: 'reboot', state: 'waiting' }]);
+  const { stdout: shown } = await cli('machine', 'show', 'press');
+  assert.match(shown, /orders +reboot: waits for the machine until .*, then it is void; asked for .* ago by api_key /);
+  await cli('machine', 'create', 'Barn 4');
+  const preview = await cli('machine', 'bulk', 'tag', 'site/north', 'Old', '--where', '', '--dry-run', '--json');
+  assert.equal(preview.code, 0, preview.stderr);
+  assert.equal((JSON.parse(preview.stdout) as Json)['changing'], 2);
+  assert.deepEqual(await found('tag:old'), []);
+  const all = await cli('machine', 'bulk', 'tag', 'site/north', 'Old', '--where', '', '--first', '1');
+  assert.equal(all.code, 0, all.stderr);
+  assert.match(all.stdout, /^Operation 1: 2 done\. See them: platform machine list operation:1\.$/m);
+  assert.deepEqual(await found('operation:1/done', 'tag:site/north'), ['Barn 4', 'press']);
+  const one = await cli('machine', 'untag', 'press', 'OLD', '--json');
+  assert.deepEqual((JSON.parse(one.stdout) as Json)['tags'], ['site/north']);
+  const restart = await cli('machine', 'bulk', 'restart', '--where', 'tag:old', '--json');
+  assert.equal(restart.code, 9, 'no agent has checked in for it');
+  assert.match(restart.stderr, /1: Machine Barn 4 is left out: no agent has checked in for it yet\. \(Barn 4\)/);
+  const listed = JSON.parse((await cli('machine', 'bulk', 'list', '--json')).stdout) as Json[];
+  assert.deepEqual(
+    listed.map(({ number, done }) => [number, done]),
+    [[1, 2]],
+  );
+  assert.equal((await cli('machine', 'bulk', 'stop', '7')).code, 4);
+  assert.equal((await cli('machine', 'bulk', 'untag', 'site/north', 'old', '--where', '')).code, 0);
+
+  const versionOf = async (name: string) =>
+    (JSON.parse((await cli('config', 'get', name)).stdout) as { agent?: Json }).agent?.['version_control'];
+  await cli('machine', 'pin', 'press', 'server', 'dev');
+  assert.deepEqual(await versionOf('press'), { 'platform-server': 'dev' });
+  const unpinned = await cli('machine', 'bulk', 'unpin', 'server', '--where', '', '--json');
+  assert.equal(unpinned.code, 0, unpinned.stderr);
+  assert.deepEqual([(JSON.parse(unpinned.stdout) as Json)['done'], await versionOf('press')], [1, undefined]);
 });

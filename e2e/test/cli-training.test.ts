@@ -47,14 +47,14 @@ async function uploads({ cli, json, folder }: Session): Promise<void> {
   assert.deepEqual([first['uploaded'], first['there_already']], [36, 0]);
   const again = await json('dataset', 'upload', 'things', set);
   assert.deepEqual([again['uploaded'], again['there_already'], again['dataset_id']], [0, 36, first['dataset_id']]);
-  const shown = await json<{ pictures: number; labels: { label: string; pictures: number }[] }>(
+  const shown = await json<{ images: number; labels: { label: string; images: number }[] }>(
     'dataset',
     'show',
     'things',
   );
-  assert.equal(shown.pictures, 36);
+  assert.equal(shown.images, 36);
   assert.deepEqual(
-    shown.labels.filter((one) => !one.label.startsWith('split:')).map((one) => [one.label, one.pictures]),
+    shown.labels.filter((one) => !one.label.startsWith('split:')).map((one) => [one.label, one.images]),
     labels.map((label) => [label, 12]),
   );
 }
@@ -63,23 +63,23 @@ async function editsImages({ cli, json, folder }: Session): Promise<void> {
   await json('dataset', 'create', 'few');
   assert.equal((await json('dataset', 'add', 'few', '--from', 'things', '--with-label', labels[0] ?? ''))['added'], 12);
   assert.equal((await json('dataset', 'tag', 'few', 'extra', '--file', '1'))['labels']?.toString(), 'extra');
-  const tagged = await json<{ pictures: { id: string; tags: string[] }[] }>(
+  const tagged = await json<{ images: { id: string; tags: string[] }[] }>(
     'dataset',
-    'pictures',
+    'images',
     'few',
     '--with-label',
     'extra',
   );
-  assert.ok(tagged.pictures.length > 0 && tagged.pictures.every((one) => one.tags.includes('extra')));
+  assert.ok(tagged.images.length > 0 && tagged.images.every((one) => one.tags.includes('extra')));
   await json('dataset', 'untag', 'few', 'extra', '--all');
-  const one = tagged.pictures[0]?.id ?? '';
+  const one = tagged.images[0]?.id ?? '';
   assert.equal((await json('dataset', 'remove', 'few', one))['removed'], 1);
   const refused = await cli('dataset', 'remove', 'few');
   assert.equal(refused.code, 2);
   assert.match(refused.stderr, /give image IDs, or one of --with-label/);
 
   const out = path.join(folder, 'export');
-  assert.equal((await json('dataset', 'export', 'few', out))['pictures'], 11);
+  assert.equal((await json('dataset', 'export', 'few', out))['images'], 11);
   assert.equal((await readdir(path.join(out, 'data'))).length, 11);
   const annotations = path.join(out, 'dataset.jsonl');
   const lines = (await readFile(annotations, 'utf8')).trim().split('\n');
@@ -97,7 +97,7 @@ async function editsImages({ cli, json, folder }: Session): Promise<void> {
     '--create',
   );
   assert.equal(back.uploaded, 11);
-  assert.deepEqual(back.labels[labels[0] ?? ''], { pictures: 11, boxes: 0 });
+  assert.deepEqual(back.labels[labels[0] ?? ''], { images: 11, boxes: 0 });
   await json('dataset', 'rename', 'back', 'front');
   await json('dataset', 'merge', 'both', 'few', 'front');
   for (const name of ['front', 'few', 'both']) await json('dataset', 'delete', name);
@@ -297,9 +297,9 @@ async function showsHostileNames({ cli, json, folder }: Session): Promise<void> 
   await mkdir(set);
   await writeFile(path.join(set, `${name}.png`), smallPng('hostile'));
   await json('dataset', 'upload', 'hostile', set, '--create');
-  const listed = await json<{ pictures: { file_name: string }[] }>('dataset', 'pictures', 'hostile');
-  assert.equal(listed.pictures[0]?.file_name, `${name}.png`, 'programs get the name as it is');
-  const { stdout } = await cli('dataset', 'pictures', 'hostile');
+  const listed = await json<{ images: { file_name: string }[] }>('dataset', 'images', 'hostile');
+  assert.equal(listed.images[0]?.file_name, `${name}.png`, 'programs get the name as it is');
+  const { stdout } = await cli('dataset', 'images', 'hostile');
   assert.doesNotMatch(stdout, /[\u202a-\u202e\u2066-\u2069]/);
   assert.match(stdout, /gpj\.\ufffdexe \ufffdx\.png/);
   const missing = await cli('dataset', 'show', 'a\u001b]0;x\u0007b\u009b31m');

@@ -1,7 +1,7 @@
 // The disk fills to the last block, and the power fails. On a machine with systemd and a real ext4.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';

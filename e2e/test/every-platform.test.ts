@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { programTargetPath, releasePlatforms } from '@platform/contract/target-path';
+import { programTargetPath, releasePlatforms } from '@platform/contract/releases/target-path';
 import { systemClock } from '@platform/kit/node';
 import { dataFolder, runCli, startUpForAll, storyEvents } from '../src/up-process.ts';
 

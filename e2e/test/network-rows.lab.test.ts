@@ -8,7 +8,7 @@ import {
   NetworkRowState,
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { networkRowStates } from '@platform/contract/network-states';
+import { networkRowStates } from '@platform/contract/machine/network-states';
 import { build } from '../lab/builds.ts';
 import { installed, telling } from '../lab/installed.ts';
 import { container } from '../lab/machine.ts';

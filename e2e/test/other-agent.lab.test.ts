@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { build } from '../lab/builds.ts';
 import { isOnline, isOnlineSince, mainPid, runningVersion, telling } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';

@@ -2,7 +2,7 @@
 // and says nothing of what the owner entered.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bluetoothUuids, improvUuids } from '@platform/contract/bluetooth-provisioning';
+import { bluetoothUuids, improvUuids } from '@platform/contract/provisioning/bluetooth';
 import { bluetoothPhone } from '../lab/bluetooth-phone.ts';
 import { factoryDevice, hotspot, nowMs, tellingNetwork, untilOnline } from '../lab/factory-device.ts';
 import { eventually } from '../lab/machine.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NetworkAttemptResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { attemptResults } from '@platform/contract/network-states';
+import { attemptResults } from '@platform/contract/machine/network-states';
 import { authenticationServer, enterpriseOn, user } from '../lab/enterprise.ts';
 import { factoryDevice, nowMs, provisioned, tellingNetwork, untilOnline } from '../lab/factory-device.ts';
 import { eventually } from '../lab/machine.ts';

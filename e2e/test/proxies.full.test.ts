@@ -120,6 +120,7 @@ async function pages({ base }: Front, cloud: CloudReady): Promise<void> {
     const complaints = watchComplaints(context);
     const page = await context.newPage();
     await followSignInLink(page, url);
+    await page.goto(`${base}/machines`);
     await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     await page.getByRole('link', { name: 'barn' }).waitFor();
     const [cookie] = await context.cookies(base);

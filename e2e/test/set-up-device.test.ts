@@ -13,9 +13,9 @@ import { checkPage } from '../src/page-checks.ts';
 import { checkout } from '../src/up-process.ts';
 
 /** A device; `hotspot` waits until its page is there again. */
-async function startDevice(folder: string) {
+async function startDevice(folder: string, fragmentId: string) {
   const script = path.join(checkout, 'apps/agent/test/set-up-device.ts');
-  const group = await spawnGroup({ command: process.execPath, args: [script, folder] });
+  const group = await spawnGroup({ command: process.execPath, args: [script, folder, fragmentId] });
   assert.ok(group.stdout);
   const lines = createInterface({ input: group.stdout })[Symbol.asyncIterator]();
   const next = async (): Promise<Record<string, string>> => {
@@ -52,14 +52,17 @@ test('story: the page, a mistyped code, the reason on both pages, the right code
   await using folder = await tempFolder();
   const { ready } = cloud;
   const client = clientOf(ready);
-  await using device = await startDevice(folder.path);
+  const base = { organizationId: ready.org_id, name: 'base', configJson: '{}' };
+  const fragmentId = (await client.appClient.createFragment(base)).fragment?.id ?? '';
+  await using device = await startDevice(folder.path, fragmentId);
   const browser = await launchBrowser();
   try {
     const context = await browser.newContext({ viewport: { width: 360, height: 740 } });
     const page = await context.newPage();
     await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
-    await page.getByRole('link', { name: 'Set up a device' }).click();
-    await page.getByLabel('Name of the device').fill('barn');
+    await page.getByRole('link', { name: 'Add a machine' }).click();
+    await page.getByText('By phone').click();
+    await page.getByLabel('Name', { exact: true }).fill('barn');
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: 'Create the code' }).click();
     const code = (await page.getByRole('region', { name: 'set-up code' }).textContent()) ?? '';
@@ -80,6 +83,10 @@ test('story: the page, a mistyped code, the reason on both pages, the right code
     await page.getByText('barn is online.').waitFor({ timeout: 90_000 });
     await page.getByText(/It redeemed the code/).waitFor();
     await checkPage(page, 'set-up online, 360 px');
+    const { machines } = await client.fleetClient.listMachines({ organizationId: ready.org_id, named: 'barn' });
+    const { configJson, savedBy } = await client.fleetClient.getConfig({ partId: machines[0]?.partId ?? '' });
+    assert.deepEqual(JSON.parse(configJson), { fragments: [fragmentId] }, 'the fragment that the device names');
+    assert.doesNotMatch(savedBy, /^(?:api_key|part) /, 'with the rights of who made the code');
   } finally {
     await browser.close();
   }

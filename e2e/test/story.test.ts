@@ -29,9 +29,9 @@ test('the small story: once, verified step by step, and again from what is there
       (answer['steps'] as { step: string; ok: boolean }[]).map((one) => [one.step, one.ok]),
       steps.map((step) => [step, true]),
     );
-    assert.equal(answer['held_out_pictures'], 20);
+    assert.equal(answer['held_out_images'], 20);
     assert.equal(answer['model_version'], '1', 'a second start trains nothing again');
-    assert.equal(answer['pictures'], 60);
+    assert.equal(answer['images'], 60);
     assert.deepEqual(processesOf(folder.path), []);
   }
 });

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { bluetoothUuids } from '@platform/contract/bluetooth-provisioning';
-import { parseSetUpText } from '@platform/contract/set-up-code';
+import { bluetoothUuids } from '@platform/contract/provisioning/bluetooth';
+import { parseSetUpText } from '@platform/contract/provisioning/set-up-code';
 import { systemClock } from '@platform/kit/node';
 import type { BrowserContext } from 'playwright-core';
 import { GattProvisioning } from '../../apps/agent/src/endpoints/gatt-provisioning.ts';
@@ -101,8 +101,15 @@ test('story: a wrong hotspot password, a network that fails, then the device is 
   const { ready } = cloud;
   const client = clientOf(ready);
   const { machine } = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'barn' });
+  const made = await client.appClient.createFragment({
+    organizationId: ready.org_id,
+    name: 'rover base',
+    configJson: '{"agent": {"advanced_settings": {"debug": true}}}',
+  });
+  const fragmentId = made.fragment?.id ?? '';
   await atEachWidth({ client }, async ({ width, context, signIn }) => {
     const nearby = device();
+    nearby.state.view = { ...fresh, fragmentId };
     await withDevice(context, nearby);
     const page = await signIn();
     await page.goto(`${ready.url}/machines/${machine?.id ?? ''}/connect`);
@@ -111,6 +118,7 @@ test('story: a wrong hotspot password, a network that fails, then the device is 
     await page.getByRole('button', { name: 'Find the device' }).click();
     await page.getByText('platform-setup-barn').waitFor();
     await page.getByText('Example Robotics Rover 2').waitFor();
+    await page.getByText(/The device names the fragment rover base/).waitFor();
     await page.getByLabel('WiFi password').fill('password1');
     const connect = page.getByRole('button', { name: 'Connect the device' });
     await page.getByLabel("Password of the device's hotspot").fill('not-the-label');
@@ -127,12 +135,14 @@ test('story: a wrong hotspot password, a network that fails, then the device is 
     nearby.state.problem = '';
     await connect.click();
     await page.getByText('The device is joining the network.').waitFor();
-    nearby.state.view = { ...fresh, isOnline: true };
+    nearby.state.view = { ...fresh, fragmentId, isOnline: true };
     await page.getByText('The device has joined the network.').waitFor();
     await checkPage(page, `bluetooth joined, ${width} px`);
     const { wifi, credentials = '' }: Submission = nearby.submitted.at(-1) ?? {};
     assert.deepEqual(wifi, { ssid: 'Farm House', psk: 'password1', isHidden: false });
     assert.equal(parseSetUpText(credentials)?.server, ready.url);
+    const { configJson, revision } = await client.fleetClient.getConfig({ partId: machine?.partId ?? '' });
+    assert.deepEqual([JSON.parse(configJson), revision], [{ fragments: [fragmentId] }, 1n]);
   });
 });
 
@@ -147,7 +157,6 @@ test('a browser without Bluetooth gets a plain sentence, and the other way', asy
     await context.addInitScript("Object.defineProperty(navigator, 'bluetooth', { value: undefined })");
     const page = await context.newPage();
     await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
-    await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     await page.goto(`${ready.url}/machines/${machine?.id ?? ''}/connect`);
     await page.getByText(/This browser cannot use Bluetooth/).waitFor();
     await checkPage(page, 'bluetooth missing, 360 px');

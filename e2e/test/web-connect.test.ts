@@ -35,6 +35,7 @@ test('story: the tab CONNECT has a command for each released platform, and names
     const complaints = watchComplaints(context);
     const page = await context.newPage();
     await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
+    await page.goto(`${ready.url}/machines`);
     await page.getByRole('link', { name: 'barn' }).click();
     await page.getByRole('link', { name: 'CONNECT' }).click();
     await page.getByRole('button', { name: 'Show credentials and commands' }).click();

@@ -1,11 +1,11 @@
 // What users type into CONFIGURE is kept over tabs, reloads and sign-outs, and merged with what others saved.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { secretPlaceholder } from '@platform/contract/config-placeholders';
+import { secretPlaceholder } from '@platform/contract/config/placeholders';
 import type { Page } from 'playwright-core';
 import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
-import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { checkPage, openJson, watchComplaints } from '../src/page-checks.ts';
 
 const saved = `{
   "agent": {
@@ -22,14 +22,14 @@ const saved = `{
 /** As everybody but the machine reads it. */
 const shown = saved.replace('the saved one', secretPlaceholder);
 
-const editorOf = (page: Page) => page.locator('.cm-content');
-const textOf = async (page: Page): Promise<string> => (await editorOf(page).innerText()).replaceAll('\u00a0', ' ');
+const textOf = async (page: Page): Promise<string> =>
+  (await (await openJson(page)).innerText()).replaceAll('\u00a0', ' ');
 const link = (page: Page, name: string) => page.getByRole('link', { name });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
 /** Replaces the text in the editor as users do. */
 async function type(page: Page, text: string): Promise<void> {
-  await editorOf(page).click();
+  await (await openJson(page)).click();
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.insertText(text);
   await page.getByText(/not saved yet/i).waitFor();
@@ -92,10 +92,10 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
 
   const half = `${shown.slice(0, shown.indexOf('"debug"'))}"debu`;
   await t.test('text that is not JSON, without a jump of the editor', async () => {
-    const before = await editorOf(page).boundingBox();
+    const before = await (await openJson(page)).boundingBox();
     await type(page, half);
     await page.getByRole('region', { name: 'Problems' }).getByText(/JSON/).first().waitFor();
-    assert.equal((await editorOf(page).boundingBox())?.y, before?.y);
+    assert.equal((await (await openJson(page)).boundingBox())?.y, before?.y);
     await page.reload();
     await page.getByText('Not saved yet.').waitFor();
     assert.equal((await textOf(page)).trimEnd(), half.trimEnd());
@@ -189,4 +189,38 @@ test('what is typed on CONFIGURE is kept, and merged with what others saved', as
   });
   assert.deepEqual(complaints, []);
   await context.close();
+});
+
+test('an editor that comes late takes no keys that are meant for a field, and its text stays where it cannot come', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const client = clientOf(ready);
+  const configJson = '{ "agent": { "network_configuration": { "hotspot_password": "kept here" } } }';
+  const { machine } = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'press' });
+  await client.fleetClient.saveConfig({ partId: machine?.partId ?? '', configJson });
+  await using browser = await launchBrowser();
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  let gate = Promise.withResolvers<boolean>();
+  await page.route(/\/assets\/config-editor/, async (route) =>
+    (await gate.promise) ? route.continue() : route.abort(),
+  );
+  await followSignInLink(page, (await client.sessionClient.createSignInLink({})).url);
+  await page.goto(`${ready.url}/machines/${machine?.id}/configure`);
+  const text = page.getByRole('region', { name: 'Configuration as JSON' });
+  await text.focus();
+  await page.locator('.editor .json-text').waitFor();
+  gate.resolve(false);
+  await button(page, 'Reload the page').waitFor();
+  assert.match(await text.innerText(), /"hotspot_password"/);
+  await checkPage(page, 'an editor that cannot be fetched');
+  gate = Promise.withResolvers<boolean>();
+  await button(page, 'Reload the page').click();
+  await text.focus();
+  await page.locator('.editor .json-text').waitFor();
+  const field = page.getByLabel('Hotspot password', { exact: true });
+  await field.focus();
+  gate.resolve(true);
+  await page.locator('.cm-content').waitFor();
+  await page.keyboard.insertText('typed on');
+  assert.equal(await field.inputValue(), 'typed on');
 });

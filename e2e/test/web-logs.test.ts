@@ -13,6 +13,8 @@ import { type WireLine, type WireMachine, wireMachine } from '../src/wire-caller
 const minute = 60_000;
 const count = 3_000;
 const mostNodes = 1_500;
+/** Wide letters that are longer than their column. */
+const gate = `牛舎の門${'広'.repeat(60)}`;
 
 /** A line every half minute, the last one a minute ago; a camera fails in the middle. */
 function seeded(now: number): WireLine[] {
@@ -45,6 +47,11 @@ async function restingPlace(page: Page): Promise<number> {
   return next === place ? place : restingPlace(page);
 }
 
+/** As a browser does with the tabs that it does not show. */
+const showTab = (page: Page, state: 'visible' | 'hidden') =>
+  page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));`);
+
 async function follows(page: Page, machine: WireMachine, width: number): Promise<void> {
   const line = (message: string) =>
     machine.log({ level: 'info', message: `${message} ${width}`, at: systemClock.wall() });
@@ -54,6 +61,12 @@ async function follows(page: Page, machine: WireMachine, width: number): Promise
     .waitFor();
   await line('followed');
   await list(page).getByText(`followed ${width}`).waitFor();
+  await atEnd(page);
+  await showTab(page, 'hidden');
+  await page.getByText('Not live', { exact: true }).waitFor();
+  await line('missed');
+  await showTab(page, 'visible');
+  await list(page).getByText(`missed ${width}`).waitFor();
   await atEnd(page);
   await list(page).hover();
   await page.mouse.wheel(0, -300);
@@ -118,13 +131,47 @@ async function saves(page: Page): Promise<void> {
   );
 }
 
+/** Lines of two machines on one axis, each with its machine. */
+async function showsSeveral(page: Page, { url, width }: { url: string; width: number }): Promise<void> {
+  const legend = page.getByRole('list', { name: 'Machines' });
+  const machineOf = (text: string) => list(page).locator('li', { hasText: text }).locator('.log-machine');
+  await page.goto(`${url}/machines`);
+  await page.getByRole('checkbox', { name: 'Select barn', exact: true }).check();
+  await page.getByRole('link', { name: 'Logs', exact: true }).click();
+  await page.getByRole('heading', { name: 'Logs of 1 machine' }).waitFor();
+  await page.getByLabel('Add a machine by its name').fill(gate);
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('heading', { name: 'Logs of 2 machines' }).waitFor();
+  await list(page).getByText('the gate is open').waitFor();
+  assert.equal(await machineOf('the gate is open').textContent(), gate);
+  assert.equal(await machineOf(`not followed ${width}`).textContent(), 'barn');
+  await checkPage(page, `logs of several ${width}`);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await checkPage(page, `logs of several dark ${width}`);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.reload();
+  await search(page).fill('gate');
+  await page.getByText('1 line loaded').waitFor();
+  await list(page).getByRole('button', { expanded: false }).click();
+  await page.getByRole('button', { name: 'Lines around it' }).click();
+  const around = page.getByRole('region', { name: 'Lines around it, of all levels' });
+  await around.getByText('prediction 2996 of cow').waitFor();
+  await legend.getByRole('button', { name: 'Without barn' }).click();
+  await page.getByRole('heading', { name: 'Logs of 1 machine' }).waitFor();
+}
+
 test('the lines of a machine are found by time, on wide and narrow screens', async () => {
   await using cloud = await startCloud();
   const client = clientOf(cloud.ready);
   const created = await client.fleetClient.createMachine({ organizationId: cloud.ready.org_id, name: 'barn' });
   const machine = await wireMachine(created.credentialsJson);
   await machine.beat();
-  await machine.logAll(seeded(systemClock.wall()));
+  const now = systemClock.wall();
+  await machine.logAll(seeded(now));
+  const other = await client.fleetClient.createMachine({ organizationId: cloud.ready.org_id, name: gate });
+  const gateMachine = await wireMachine(other.credentialsJson);
+  await gateMachine.beat();
+  await gateMachine.logAll([{ level: 'warn', message: 'the gate is open', at: now - 2.6 * minute }]);
   await atEachWidth({ client }, async ({ width, signIn }) => {
     const page = await signIn();
     await page.goto(`${cloud.ready.url}/machines/${created.machine?.id ?? ''}/logs`);
@@ -161,7 +208,11 @@ test('the lines of a machine are found by time, on wide and narrow screens', asy
     const chosen = Number(searchParams.get('until')) - Number(searchParams.get('from'));
     assert.ok(Math.abs(chosen - 90 * minute) < 5 * minute, `${chosen} ms`);
     await checkPage(page, `logs of a time ${width}`);
+    const label = await page.locator('.log-ruler-axis span').last().boundingBox();
+    const axis = await page.locator('.log-ruler-axis').boundingBox();
+    assert.ok(label && axis && label.x + label.width <= axis.x + axis.width, 'the last label is not cut');
     await page.goBack();
     await page.getByText(/^7\d\d lines loaded$|^200 lines loaded$/).waitFor();
+    await showsSeveral(page, { url: cloud.ready.url, width });
   });
 });

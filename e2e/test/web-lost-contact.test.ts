@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
-import { checkPage } from '../src/page-checks.ts';
+import { checkPage, openJson } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
@@ -31,8 +31,8 @@ test('a page without contact shows no machine as online, and goes on by itself',
     await machine.check({});
     const part = (state: string) => page.getByRole('button', { name: `Part status: ${state}` });
     await part('Online').waitFor();
-    const editor = page.locator('.cm-content');
     if (width < 1080) await page.getByRole('button', { name: 'JSON', exact: true }).click();
+    const editor = await openJson(page);
     await editor.click();
     await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.insertText('{ "agent": {} }');

@@ -19,7 +19,6 @@ test("the app shows the command that moves a machine from another product's agen
     const complaints = watchComplaints(context);
     const page = await context.newPage();
     await followSignInLink(page, ready.sign_in_url);
-    await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
     const command = `npm run -s platform -- machine migrate ${id}`;
     for (const [name, width, height] of [
       ['wide', 1280, 800],

@@ -8,11 +8,11 @@ import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { ModelType } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
-import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
 import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { jobFiles, modelFiles } from '@platform/contract/job';
+import { jobFiles, modelFiles } from '@platform/contract/job/job';
 import { plainEnvironment, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { writeJob } from '../../trainers/detection/test/job-folder.ts';
@@ -144,7 +144,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
   const bytes = await readFile(image);
   await atEachWidth({ client, t }, async ({ signIn }) => {
     const page = await signIn();
-    await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(binaryDataId)}`);
+    await page.goto(`${ready.url}/datasets/${datasetId}/image?id=${encodeURIComponent(binaryDataId)}`);
     // The canvas gets its width when the image has loaded.
     const canvas = page.locator('.box-canvas[style*="width"]');
     await canvas.locator('.box').first().waitFor();
@@ -181,7 +181,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
     await canvas.getByText(predicted, { exact: true }).first().waitFor();
     assert.equal((await boxes())[0]?.confidence, found[0]?.confidence);
     const classified = await uploadClassified(ready, Buffer.concat([bytes, Buffer.of(1)]), datasetId);
-    await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(classified)}`);
+    await page.goto(`${ready.url}/datasets/${datasetId}/image?id=${encodeURIComponent(classified)}`);
     await page.getByText('Predicted by a model').waitFor();
     await page.getByText('disc 75 %').waitFor();
     await checkPage(page, 'image with predicted labels');

@@ -41,18 +41,26 @@ test('machines are filtered, and the page of one shows what it used over the las
     await page.getByText(/machines have no field "arch"/).waitFor();
     await filter.fill('architecture=x86_64, disk_free<2GB');
     await page.getByRole('link', { name: 'pump' }).waitFor();
-    await page.getByText('Fields', { exact: true }).click();
     await checkPage(page, `filter of machines, ${width} px`);
-    await page.goto(`${ready.url}/machines/${id}/configure`);
+    await page.goto(`${ready.url}/machines/${id}/overview`);
     const card = page.getByRole('region', { name: 'Use' });
-    await card.getByRole('img', { name: /^Processor: 59\.\d %; the highest line is 100\.0 %/ }).waitFor();
-    await card.getByRole('img', { name: /^Temperature: 44\.\d °C/ }).waitFor();
-    await card.getByRole('img', { name: /^Network: received .*, sent 10 B\/s/ }).waitFor();
-    assert.equal(await card.getByRole('img').count(), 3, 'memory and disk are not reported');
+    await card
+      .getByRole('img', { name: /^Processor in the last 24 hours: newest 59\.\d %; from \d\.\d % to/ })
+      .waitFor();
+    await card.getByRole('img', { name: /^Temperature in the last 24 hours: newest 44\.\d °C/ }).waitFor();
+    await card.getByRole('img', { name: /^Network in .*: newest in .* kB\/s, out 10 B\/s/ }).waitFor();
+    await card.getByRole('img', { name: 'Memory: nothing was measured in the last 24 hours' }).waitFor();
+    await card.getByText('Values as a table').click();
+    await card
+      .getByRole('row', { name: /59\.\d %/ })
+      .first()
+      .waitFor();
     await checkPage(page, `samples, ${width} px`);
-    await card.getByRole('button', { name: 'Week' }).click();
-    await card.getByRole('button', { name: 'Week', pressed: true }).waitFor();
-    await card.getByRole('img', { name: /^Processor/ }).waitFor();
+    await card.getByRole('link', { name: '7 d' }).click();
+    await card.getByRole('img', { name: /^Processor in the last 7 days: newest/ }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('range'), '7d');
+    await page.reload();
+    await card.getByRole('img', { name: /^Processor in the last 7 days: newest/ }).waitFor();
     for (const path of ['machines', 'training']) {
       await page.goto(`${ready.url}/${path}/${randomUUID()}`);
       await page.getByText('NOT_FOUND').waitFor();

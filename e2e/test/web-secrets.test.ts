@@ -1,7 +1,7 @@
 // Saved secrets on CONFIGURE: hidden in form, JSON, differences and merges; owners reveal them after signing in.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { secretPlaceholder } from '@platform/contract/config-placeholders';
+import { secretPlaceholder } from '@platform/contract/config/placeholders';
 import type { Page } from 'playwright-core';
 import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { codeHeader, deviceHeader, parseSetUpText, redeemPath } from '@platform/contract/set-up-code';
+import { codeHeader, deviceHeader, parseSetUpText, redeemPath } from '@platform/contract/provisioning/set-up-code';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
@@ -24,11 +24,15 @@ test('story: a user names a device, gets a code, and sees the device come online
   await using cloud = await startCloud();
   const { ready } = cloud;
   const client = clientOf(ready);
+  const base = { organizationId: ready.org_id, name: 'base', configJson: '{}' };
+  const fragmentId = (await client.appClient.createFragment(base)).fragment?.id;
   await atEachWidth({ client }, async ({ width, signIn }) => {
     const page = await signIn();
     await checkPage(page, `machines with the way to set-up, ${width} px`);
-    await page.getByRole('link', { name: 'Set up a device' }).click();
-    await page.getByLabel('Name of the device').fill(`device ${width}`);
+    await page.getByRole('link', { name: 'Add a machine' }).click();
+    await page.getByText('By phone').click();
+    await page.getByLabel('Name', { exact: true }).fill(`device ${width}`);
+    await page.getByLabel('Starts with the fragment').selectOption('base');
     await checkPage(page, `set-up name, ${width} px`);
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText(`Waiting for device ${width}.`).waitFor();
@@ -61,5 +65,8 @@ test('story: a user names a device, gets a code, and sees the device come online
     await checkPage(page, `set-up done, ${width} px`);
     await page.getByRole('link', { name: 'Open' }).click();
     await page.getByRole('heading', { name: `device ${width}` }).waitFor();
+    const made = await client.fleetClient.listMachines({ organizationId: ready.org_id, named: `device ${width}` });
+    const { configJson } = await client.fleetClient.getConfig({ partId: made.machines[0]?.partId ?? '' });
+    assert.deepEqual(JSON.parse(configJson), { fragments: [fragmentId] });
   });
 });

@@ -33,6 +33,7 @@ test('two computers with one identity are shown, and split by one click', async 
     const complaints = watchComplaints(context);
     const page = await context.newPage();
     await followSignInLink(page, ready.sign_in_url);
+    await page.goto(`${ready.url}/machines`);
     await page.getByRole('row', { name: /press/ }).getByText('shared identity').waitFor();
     await page.setViewportSize({ width: 360, height: 740 });
     await page.goto(`${ready.url}/machines/${id}`);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { ModelType, type PlatformClient } from '@platform/client';
 import { smallPng } from '@platform/kit/testing';
-import type { PredictionLine } from '@platform/contract/predictions';
+import type { PredictionLine } from '@platform/contract/job/predictions';
 import { type CloudReady, clientOf, startCloud } from '../src/cloud-process.ts';
 import { drawnPng } from '../src/drawn-images.ts';
 import { checkPage } from '../src/page-checks.ts';

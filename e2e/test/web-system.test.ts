@@ -40,7 +40,7 @@ test('the page of a machine shows upgrades and reboots, and a user upgrades it b
     const machine = await wireMachine(created.credentialsJson);
     await machine.check({ system: system() });
     const page = await signIn();
-    await page.goto(`${ready.url}/machines/${id}/configure`);
+    await page.goto(`${ready.url}/machines/${id}/overview`);
     const card = page.getByRole('region', { name: 'Operating system' });
     await card.getByText('61 upgrades wait, 1 for security').waitFor();
     await card.getByText('Sub-process /usr/bin/dpkg returned an error code (1)').waitFor();

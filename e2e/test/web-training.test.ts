@@ -68,7 +68,7 @@ async function collects({ page, client, ready, mark }: Session): Promise<string>
   await button(page, 'Upload').click();
   await page.getByText('12 images uploaded.').waitFor();
   await page.getByRole('dialog').getByText('Close', { exact: true }).click();
-  await page.getByText('Choose at least 2 labels.').waitFor();
+  await page.getByText('The images have 1 label; a model needs at least 2.').waitFor();
 
   await drops(page, await jpegs('bear', 10));
   await button(page, 'Upload').click();
@@ -205,7 +205,7 @@ async function trainsTagger(session: Session, datasetId: string): Promise<void> 
   await page.getByLabel('Model version').fill('1');
   await checkPage(page, 'submit with limits');
   await button(page, 'Start training').click();
-  await page.getByText('number 1 in the queue').waitFor();
+  await page.getByText('position 1 in the queue').waitFor();
 
   const runner = await wireRunner(ready.url, ready.runner_key_id, ready.runner_key, {
     kinds: ['multi_label_classification'],
@@ -340,7 +340,7 @@ async function seesRunners({ page, client, ready, mark }: Session): Promise<void
   await link(page, 'Runners').click();
   await page.getByRole('row', { name: 'press-2' }).getByText('detection').waitFor();
   await page.getByText('runs no training scripts: bubblewrap is missing.').first().waitFor();
-  await button(page, 'Add runner').click();
+  await button(page, 'Add a runner').click();
   await page.getByLabel('Name of the key').fill(`gpu box ${mark}`);
   await button(page, 'Create key').click();
   const command = await page.getByRole('region', { name: 'command that joins the runner' }).innerText();

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { windowsInstallCommand } from '@platform/contract/install-command';
+import { windowsInstallCommand } from '@platform/contract/provisioning/install-command';
 import { tempFolder } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
 import { build, type Build } from '../lab/builds.ts';

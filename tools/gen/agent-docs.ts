@@ -10,11 +10,11 @@ export function agentDocs(root: string): string {
     env: {},
   });
   if (status !== 0) throw new Error(`platform-agent help --markdown ended with ${status}: ${stderr}`);
-  const types = readFileSync(path.join(root, 'packages/contract/src/agent-status.ts'), 'utf8');
+  const types = readFileSync(path.join(root, 'packages/contract/src/machine/agent-status.ts'), 'utf8');
   return [
     '# platform-agent: commands and status',
     '',
-    'Generated from `apps/agent/src/commands` and `packages/contract/src/agent-status.ts` by `npm run gen`. How to use them: [docs/agent.md](../agent.md).',
+    'Generated from `apps/agent/src/commands` and `packages/contract/src/machine/agent-status.ts` by `npm run gen`. How to use them: [docs/agent.md](../agent.md).',
     '',
     stdout.trim(),
     '',

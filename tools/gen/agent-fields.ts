@@ -82,7 +82,7 @@ export function agentFieldTable(schema: Schema): string {
   ];
   const lines = [
     '// Generated from config-schema.ts by tools/gen.ts. Do not edit.',
-    "import type { Section } from '../config-field.ts';",
+    "import type { Section } from '../config/field-row.ts';",
     '',
   ];
   for (const [, type, table] of tables) {

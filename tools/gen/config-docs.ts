@@ -1,4 +1,4 @@
-import { expectedText, type Field } from '@platform/contract/config-field';
+import { expectedText, type Field } from '@platform/contract/config/field-row';
 import { fieldType } from './agent-fields.ts';
 import type { Schema } from './config-json-schema.ts';
 
@@ -77,7 +77,7 @@ export function configDocs(schema: Schema): string {
   const lines = [
     '# Machine configuration',
     '',
-    'Generated from `packages/contract/src/config-schema.ts` by `npm run gen`.',
+    'Generated from `packages/contract/src/config/schema.ts` by `npm run gen`.',
     '',
     'One JSON object per machine part. The key `agent` configures the agent, `maintenance_window` says when it may restart the machine server;',
     'all other keys belong to the machine server. Only what is written counts as set (also `0`, `""` and `false`); defaults are filled in on the machine.',

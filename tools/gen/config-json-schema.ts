@@ -1,4 +1,4 @@
-import { agentSchema, machineConfigSchema } from '@platform/contract/config-schema';
+import { agentSchema, machineConfigSchema } from '@platform/contract/config/schema';
 import { z } from 'zod';
 
 /** The part of a JSON Schema node that the generators use. */

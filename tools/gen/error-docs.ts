@@ -1,7 +1,8 @@
-import { connectCode, errorSubjects } from '@platform/contract/errors';
-import type { ErrorRow } from '@platform/contract/errors';
+import { connectCode, errorSubjects } from '@platform/contract/errors/errors';
+import type { ErrorRow } from '@platform/contract/errors/errors';
 
-const cells = (texts: readonly string[]): string =>
+/** A line of a table. */
+export const cells = (texts: readonly string[]): string =>
   `| ${texts.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`;
 
 const line = ([code, row]: readonly [string, ErrorRow]): string =>
@@ -12,7 +13,7 @@ export function errorDocs(): string {
   return [
     '# Errors',
     '',
-    'Generated from `packages/contract/src/error-rows/` by `npm run gen`.',
+    'Generated from `packages/contract/src/errors/rows/` by `npm run gen`.',
     '',
     'Every failure that a user can see. RPCs carry the code as `reason` of `google.rpc.ErrorInfo` (domain `platform`) in the status details,',
     'with the sentence and the remedy in its metadata; the message begins with the code. Plain HTTP routes answer JSON with `code`, `message`, `remedy`.',

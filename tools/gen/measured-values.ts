@@ -1,6 +1,6 @@
 // docs/measured-values.md: every value that is shown and was measured, with its source and how long it holds. The
 // durations are those of the code.
-import { reportValidMs } from '@platform/contract/report-age';
+import { reportValidMs } from '@platform/contract/machine/report-age';
 import { validMs } from '@platform/releases/documents';
 import { timestampAgeMs } from '@platform/releases/online';
 import { tellSkewMs, wrongClockLookMs } from '../../apps/agent/src/clock/device-time.ts';
@@ -9,7 +9,7 @@ import { hostLookMs, reportRepeatMs } from '../../apps/agent/src/link/report.ts'
 import { certificateCheckMs } from '../../apps/agent/src/network/certificates.ts';
 import { connectivityValidMs } from '../../apps/agent/src/network/connectivity-watch.ts';
 import { answerLimitMs, measureEveryMs } from '../../apps/agent/src/network/keep-rows.ts';
-import { lostLinkMs } from '../../apps/agent/src/os/linux/radio-links.ts';
+import { lostLinkMs } from '../../apps/agent/src/os/linux/kernel/radio-links.ts';
 import { samplePeriodMs } from '../../apps/agent/src/samples/take-samples.ts';
 import { answerValidMs } from '../../apps/agent/src/server/watch.ts';
 import { validIntervals } from '../../apps/cloud/src/backup/rules/next-backup.ts';
@@ -19,8 +19,8 @@ import { repeatedQuietMs } from '../../apps/cloud/src/machines/rules/repeated-li
 import { runLifeMs } from '../../apps/cloud/src/machines/rules/sharing-runs.ts';
 import { certificateLookMs } from '../../apps/cloud/src/tls/in-use.ts';
 import { cameraCheckMs } from '../../apps/machine-server/src/resources/watched-camera.ts';
-import { longestWaitMs } from '../../apps/web/src/view/server-contact.ts';
-import { span } from '../../apps/web/src/view/times.ts';
+import { longestWaitMs } from '../../apps/web/src/ui/server-contact.ts';
+import { span } from '../../apps/web/src/ui/times.ts';
 
 export interface MeasuredValue {
   readonly value: string;
@@ -112,7 +112,7 @@ const ofMachines: readonly MeasuredValue[] = [
     validFor: report,
     afterwards: '"was on trial … at the last report". A version that has not started is never on trial.',
     test: [
-      'apps/web/src/view/program-status.test.ts',
+      'apps/web/src/entities/machine/program-status.test.ts',
       'a trial that a machine reported before it went offline is one of then',
     ],
   },
@@ -156,7 +156,7 @@ const ofMachines: readonly MeasuredValue[] = [
     validFor: report,
     afterwards: 'Nothing is green, no link and no network is in use now. The page says of when it is.',
     test: [
-      'apps/web/src/view/network.test.ts',
+      'apps/web/src/features/machines/page/network.test.ts',
       'of a machine that reports no more, nothing of the network is good or in use now',
     ],
   },
@@ -201,8 +201,8 @@ const ofMachines: readonly MeasuredValue[] = [
     validFor: seconds(samplePeriodMs),
     afterwards: 'A gap in the chart, and the age of the newest sample. Nothing is drawn on.',
     test: [
-      'apps/web/src/view/samples.test.ts',
-      'a chart for each value that is reported, and a gap where the machine was off',
+      'apps/web/src/features/machines/page/sample-lines.test.ts',
+      'all charts share their times, and a time without samples is a gap in each',
     ],
   },
   {
@@ -255,7 +255,7 @@ const ofServer: readonly MeasuredValue[] = [
     measured: 'each answer',
     validFor: `${seconds(longestWaitMs)} without an answer, or the first failed call`,
     afterwards: 'Since when the server does not answer. No machine is online; each "was".',
-    test: ['apps/web/src/view/server-contact.test.ts', 'without contact no machine is shown as online'],
+    test: ['apps/web/src/ui/server-contact.test.ts', 'without contact no machine is shown as online'],
   },
   {
     value: 'State of the server, in the settings',
@@ -264,7 +264,7 @@ const ofServer: readonly MeasuredValue[] = [
     validFor: 'one failed call, or the contact of the page',
     afterwards: '"Not known: it does not answer", and of when the values are',
     test: [
-      'apps/web/src/view/server-health.test.ts',
+      'apps/web/src/features/settings/server-health.test.ts',
       'server health: without an answer, what worked is not shown as working',
     ],
   },
@@ -360,8 +360,8 @@ function table(values: readonly MeasuredValue[]): string[] {
     '| value | source | when measured | valid for | shown afterwards | test |',
     '|---|---|---|---|---|---|',
     ...values.map(
-      ({ value, source, measured, validFor, afterwards, test: [file, title] }) =>
-        `| ${[value, source, measured, validFor, afterwards, `\`${file}\` ${title}`].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
+      ({ value, source, measured, validFor, afterwards, test: [file] }) =>
+        `| ${[value, source, measured, validFor, afterwards, `\`${file}\``].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
     ),
   ];
 }
@@ -372,9 +372,9 @@ export const measuredValuesDocs = (): string =>
     '',
     'Generated from `tools/gen/measured-values.ts` by `npm run gen`. The durations are those of the code.',
     '',
-    'This page is for operators who decide by what a page or a command shows, and for developers who add such a value. Every value that was measured has a source and an age. Not measured, too old and unknown are values of their own, and none of them is shown as good.',
+    'For operators who decide by what a page or a command shows, and for developers who add such a value. Every measured value has a source and an age. Not measured, too old and unknown are values of their own, never shown as good.',
     '',
-    'Each row names a test that stops the source and waits. `tools/requirements.test.ts` checks that the test exists.',
+    'Each row names the file of a test that stops the source and waits; its name is in `tools/gen/measured-values.ts`.',
     '',
     '## Machines',
     '',

@@ -1,4 +1,4 @@
-/** Strongly connected components with at least two nodes (Tarjan), each sorted. */
+/** Strongly connected components with at least two nodes (Tarjan), each sorted. Decision 0155. */
 export function cyclesIn(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const index = new Map<string, number>();
   const lowest = new Map<string, number>();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boxesIn } from './boxes.ts';
+import { classesIn } from './classes.ts';
 import { cyclesIn } from './cycles.ts';
 import { type Counts, excess, lowered } from './limits.ts';
 
@@ -67,21 +67,30 @@ for (const [edges, cycles] of graphs) {
   });
 }
 
-const boxed: [source: string, names: string[]][] = [
-  ["  const at = { url: '' };\n  at.url = 'x';", ['at']],
-  ['  const count = { sent: 0 };\n  count.sent++;', ['count']],
-  ['  const count = { sent: 0 };\n  take(() => ++count.sent);', ['count']],
-  ['  const state: { isOn?: boolean; n: number } = { n: 0 };\n  state.n += 2;', ['state']],
-  ['const state = { a: 0, b: 0 };\nstate.a = 1;', ['state']],
-  ['  const counts = { a: 0, b: 0 };\n  counts.a = 1;', []],
-  ["  const at = { url: '' };\n  return at.url === '';", []],
-  ["  const at = { url: '' };\n  at.url = 'x';\n  return at;", []],
-  ["  const at = { url: '' };\n  at.url = 'x';\n  send({ ...at });", []],
+const classes: [what: string, source: string, found: [name: string, lines: number][]][] = [
+  ['one line for each member', 'export class A {\n  a = 1;\n  b = 2;\n}\n\nconst c = 3;\n', [['A', 4]]],
+  ['blank lines do not count', 'class A {\n\n  a = 1;\n\n}\n', [['A', 3]]],
+  [
+    'a class in a class',
+    'class A {\n  of() {\n    class B {\n      b = 1;\n    }\n  }\n}\n',
+    [
+      ['A', 7],
+      ['B', 3],
+    ],
+  ],
+  [
+    'two of them',
+    'abstract class A {\n}\nexport default class B {\n}\n',
+    [
+      ['A', 2],
+      ['B', 2],
+    ],
+  ],
 ];
-for (const [source, names] of boxed) {
-  test(`boxes in ${JSON.stringify(source)}`, () =>
+for (const [what, source, found] of classes) {
+  test(`lines of a class: ${what}`, () =>
     assert.deepEqual(
-      boxesIn('x.ts', source).map(({ name }) => name),
-      names,
+      classesIn('x.ts', source).map(({ name, lines }) => [name, lines]),
+      found,
     ));
 }

@@ -47,7 +47,7 @@ export interface Import {
 }
 const builtins = new Set(builtinModules);
 export function importsOf(file: string): Import[] {
-  const found: Import[] = [];
+  const imports: Import[] = [];
   const pattern =
     /^\s*(?:import|export)\b([^'"`;]*?)\bfrom\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|^\s*import\s*['"]([^'"]+)['"]/gm;
   for (const match of read(file).matchAll(pattern)) {
@@ -56,7 +56,7 @@ export function importsOf(file: string): Import[] {
     const to = spec.startsWith('.')
       ? path.posix.normalize(path.posix.join(path.posix.dirname(file), spec.replace(/\?.*$/, '')))
       : spec;
-    found.push({ to: builtins.has(to) ? `node:${to}` : to, isType });
+    imports.push({ to: builtins.has(to) ? `node:${to}` : to, isType });
   }
-  return found;
+  return imports;
 }

@@ -85,6 +85,31 @@ const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, stand
   ['Of …', /(?:^|[.:] |\* |\/\/ )Of (?!the form\b)[a-z]/gm, 'begin with the subject'],
 ];
 
+/**
+ * Words that have one meaning, and the names that gave them a second one: a machine is one of a fleet, a release is software,
+ * a link leads to the management server. They count in the files that match.
+ */
+const takenNames: readonly (readonly [name: string, files: RegExp, pattern: RegExp, standard: string])[] = [
+  [
+    'machine: states',
+    /^(?:packages\/kit|apps\/agent)\/.*\.ts$/,
+    /\bMachine<|from '[^']*\/machines\/[^']*'|from '\.\/machine\.ts'/g,
+    'StateMachine, state-machines/',
+  ],
+  [
+    'release: networks',
+    /^apps\/agent\/.*\.ts$/,
+    /\bNetworkRelease\b|\b(?:plan|note)Released?\b|\breleaseNetworks?\b|from '[^']*\/release(?:-networks)?\.ts'/g,
+    'NetworkHandOver, hand over to the operating system',
+  ],
+  [
+    'link: pipe',
+    /^apps\/agent\/src\/endpoints\/.*\.ts$/,
+    /\bAgentLink\b|\bagentLink\b|\blink\.(?:view|submit|tell)\b|from '\.\/link\.ts'/g,
+    'AgentPipe, pipe',
+  ],
+];
+
 /** Names of stored data and of public options, which are exempt. Wire names are read from the protos. */
 const storedNames: ReadonlySet<string> = new Set([]);
 
@@ -154,6 +179,8 @@ export function* placesInText(file: string, text: string, wire: ReadonlySet<stri
     }
     for (const [word, pattern] of forbiddenPhrases)
       for (const _ of line.matchAll(pattern)) yield { folder, file, line: i + 1, word };
+    for (const [word, files, pattern] of takenNames)
+      if (files.test(file)) for (const _ of line.matchAll(pattern)) yield { folder, file, line: i + 1, word };
   }
 }
 
@@ -174,4 +201,7 @@ export function countsOf(places: readonly Place[]): Counts {
 }
 
 export const standardFor = (word: string): string =>
-  forbiddenWords[word] ?? forbiddenPhrases.find(([name]) => name === word)?.[2] ?? '';
+  forbiddenWords[word] ??
+  forbiddenPhrases.find(([name]) => name === word)?.[2] ??
+  takenNames.find(([name]) => name === word)?.[3] ??
+  '';

@@ -55,14 +55,23 @@ export function packageComponent(
     purl: npmUrl(json.name, json.version),
     ...(url !== undefined && { url }),
     ...(file !== undefined && { sha256: sha256Of(path.join(folder, file)) }),
-    texts: readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isFile() && textFile.test(entry.name))
-      .map(({ name }) => name)
-      .toSorted()
-      .map((name) => readFileSync(path.join(folder, name), 'utf8').replaceAll('\r\n', '\n').trim()),
+    texts: foldersTo(file).flatMap((inside) => textsOf(path.join(folder, inside))),
     ...rest,
   };
 }
+
+/** The folders of a package down to one of its files: what is in `codec/` may have a license there. */
+function foldersTo(file: string | undefined): string[] {
+  const names = file?.split('/').slice(0, -1) ?? [];
+  return ['.', ...names.map((_, at) => path.join(...names.slice(0, at + 1)))];
+}
+
+const textsOf = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && textFile.test(entry.name))
+    .map(({ name }) => name)
+    .toSorted()
+    .map((name) => readFileSync(path.join(folder, name), 'utf8').replaceAll('\r\n', '\n').trim());
 
 function npmUrl(name: string, version: string): string {
   const [first = '', second] = name.split('/');
@@ -99,9 +108,15 @@ export function bundledFolders(inputs: readonly string[], from: string): string[
   for (const input of inputs) {
     const at = input.lastIndexOf('node_modules/');
     if (at < 0) continue;
-    const [first = '', second = ''] = input.slice(at + 'node_modules/'.length).split('/');
-    const name = first.startsWith('@') ? `${first}/${second}` : first;
+    const { name } = splitPackage(input.slice(at + 'node_modules/'.length));
     folders.add(path.resolve(from, input.slice(0, at), 'node_modules', name));
   }
   return [...folders].toSorted();
+}
+
+/** Name of the package, and path in it, of a path below node_modules. */
+export function splitPackage(below: string): { name: string; file: string } {
+  const segments = below.split('/');
+  const length = below.startsWith('@') ? 2 : 1;
+  return { name: segments.slice(0, length).join('/'), file: segments.slice(length).join('/') };
 }

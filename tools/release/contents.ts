@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Build } from './compile.ts';
-import { bundledFolders, type Component, packageComponent } from './components.ts';
-import { linkedIntoBun, linkedIntoOnnxruntime } from './linked.ts';
+import { bundledFolders, type Component, packageComponent, splitPackage } from './components.ts';
+import { linkedIntoBun, linkedIntoMozjpeg, linkedIntoOnnxruntime } from './linked.ts';
 import { runtimeFor } from './runtimes.ts';
 import { disallowed, makeLicenseList, makeSbom, type Subject } from './sbom.ts';
 
@@ -13,6 +13,8 @@ class LicenseRefused extends Error {}
 
 /** What is linked into the embedded files of programs. */
 const linkedInto: Readonly<Record<string, readonly Component[]>> = {
+  '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm': linkedIntoMozjpeg,
+  '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm': linkedIntoMozjpeg,
   'onnxruntime-web/ort-wasm-simd-threaded.wasm': linkedIntoOnnxruntime,
 };
 
@@ -43,15 +45,15 @@ function componentsOf(
 
 /** A file of an npm package, by its path below node_modules. */
 function embedded(specifier: string, file: string): Component {
-  const [name = '', ...rest] = file.split('/');
+  const { name, file: inPackage } = splitPackage(file);
   const folder = path.join(root, 'node_modules', name);
-  const whole = packageComponent(folder, { file: rest.join('/'), parts: linkedInto[specifier] ?? [] });
+  const whole = packageComponent(folder, { file: inPackage, parts: linkedInto[specifier] ?? [] });
   const { purl, ...about } = whole;
   return {
     ...about,
     type: 'file',
     name: path.basename(file),
-    ...(purl !== undefined && { purl: `${purl}#${rest.join('/')}` }),
+    ...(purl !== undefined && { purl: `${purl}#${inPackage}` }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { ReleasePlatform } from '@platform/contract/target-path';
+import type { ReleasePlatform } from '@platform/contract/releases/target-path';
 import { plainEnvironment } from '../../packages/kit/src/node/environment.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');

@@ -3,7 +3,8 @@ import spdxTexts from 'spdx-license-list/full.js';
 
 /**
  * Licenses that a component of a release may have. All allow distribution in compiled form with their text; MPL-2.0
- * also wants the address of the source, which the list of licenses has.
+ * also wants the address of the source, which the list of licenses has. OFL-1.1 is that of fonts, which are not sold by
+ * themselves.
  */
 const allowed: ReadonlySet<string> = new Set([
   '0BSD',
@@ -20,8 +21,10 @@ const allowed: ReadonlySet<string> = new Set([
   'libpng-2.0',
   'MIT',
   'MPL-2.0',
+  'OFL-1.1',
   'OpenSSL',
   'PostgreSQL',
+  'PSF-2.0',
   'Python-2.0',
   'Unicode-3.0',
   'Unlicense',

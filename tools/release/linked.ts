@@ -8,6 +8,12 @@ const linked = (name: string, license: string, url: string): Component => ({
   texts: [],
 });
 
+const linkedByEmscripten: readonly Component[] = [
+  linked('emscripten', 'MIT', 'https://github.com/emscripten-core/emscripten'),
+  linked('musl', 'MIT', 'https://musl.libc.org/'),
+  linked('libc++', 'Apache-2.0 WITH LLVM-exception', 'https://github.com/llvm/llvm-project'),
+];
+
 /**
  * What the runtime of compiled programs links statically, by its license page (https://bun.sh/docs/project/licensing).
  * Its polyfills of npm packages are all under the MIT license.
@@ -59,6 +65,35 @@ export const linkedIntoOnnxruntime: readonly Component[] = [
   linked('protobuf', 'BSD-3-Clause', 'https://github.com/protocolbuffers/protobuf'),
   linked('re2', 'BSD-3-Clause', 'https://github.com/google/re2'),
   linked('SafeInt', 'MIT', 'https://github.com/dcleblanc/SafeInt'),
+];
+
+/** What the WebAssembly files of @jsquash/jpeg link, by the makefiles of its repository. */
+export const linkedIntoMozjpeg: readonly Component[] = [
+  {
+    ...linked('mozjpeg', 'BSD-3-Clause AND IJG AND Zlib', 'https://github.com/mozilla/mozjpeg'),
+    texts: ['This software is based in part on the work of the Independent JPEG Group.'],
+  },
+  ...linkedByEmscripten,
+];
+
+/**
+ * What LiteRT's WebAssembly links: the names in the file, and what the builds of TensorFlow Lite and XNNPACK need for a
+ * CPU. Its package names none.
+ */
+export const linkedIntoLitert: readonly Component[] = [
+  linked('XNNPACK', 'BSD-3-Clause', 'https://github.com/google/XNNPACK'),
+  linked('pthreadpool', 'BSD-2-Clause', 'https://github.com/google/pthreadpool'),
+  linked('cpuinfo', 'BSD-2-Clause', 'https://github.com/pytorch/cpuinfo'),
+  linked('FP16', 'MIT', 'https://github.com/Maratyszcza/FP16'),
+  linked('FXdiv', 'MIT', 'https://github.com/Maratyszcza/FXdiv'),
+  linked('ruy', 'Apache-2.0', 'https://github.com/google/ruy'),
+  linked('gemmlowp', 'Apache-2.0', 'https://github.com/google/gemmlowp'),
+  linked('eigen', 'MPL-2.0', 'https://gitlab.com/libeigen/eigen'),
+  linked('farmhash', 'MIT', 'https://github.com/google/farmhash'),
+  linked('abseil-cpp', 'Apache-2.0', 'https://github.com/abseil/abseil-cpp'),
+  linked('flatbuffers', 'Apache-2.0', 'https://github.com/google/flatbuffers'),
+  linked('protobuf', 'BSD-3-Clause', 'https://github.com/protocolbuffers/protobuf'),
+  ...linkedByEmscripten,
 ];
 
 /** The shared libraries beside the database's programs, in its package; some have other versions than Debian's. */

@@ -1,4 +1,4 @@
-import { releasePlatforms, type ReleasePlatform } from '@platform/contract/target-path';
+import { releasePlatforms, type ReleasePlatform } from '@platform/contract/releases/target-path';
 
 /** A platform that programs are compiled for. */
 export interface Platform {

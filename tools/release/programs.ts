@@ -16,6 +16,8 @@ export const programs = {
     app: 'machine-server',
     entry: 'src/compiled.ts',
     files: {
+      '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm': '@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm',
+      '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm': '@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm',
       'onnxruntime-web/ort-wasm-simd-threaded.wasm': 'onnxruntime-web/dist/ort-wasm-simd-threaded.wasm',
     },
   },

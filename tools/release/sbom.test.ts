@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { bundledFolders, type Component, packageComponent } from './components.ts';
 import { isAllowed, licenseIds } from './licenses.ts';
-import { linkedIntoBun, linkedIntoOnnxruntime } from './linked.ts';
+import { linkedIntoBun, linkedIntoLitert, linkedIntoOnnxruntime } from './linked.ts';
 import { disallowed, makeLicenseList, makeSbom, type Subject } from './sbom.ts';
 
 const subject: Subject = {
@@ -140,8 +140,8 @@ test('the list of licenses has each text once, and the SPDX text for a component
   assert.ok(text.includes('our own license'));
 });
 
-test('everything that is linked into the runtime and into onnxruntime has an allowed license with a text', () => {
-  const linked = [...linkedIntoBun, ...linkedIntoOnnxruntime];
+test('everything that is linked into the runtime, onnxruntime and LiteRT has an allowed license with a text', () => {
+  const linked = [...linkedIntoBun, ...linkedIntoOnnxruntime, ...linkedIntoLitert];
   assert.deepEqual(disallowed(linked), []);
   for (const { license } of linked) assert.ok(licenseIds(license).length > 0);
   assert.deepEqual(disallowed([library('c', 'MIT', { parts: [library('bad', 'SSPL-1.0')] }), library('none', '')]), [

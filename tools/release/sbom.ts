@@ -28,7 +28,7 @@ const withParts = (components: readonly Component[]): Component[] =>
 
 /**
  * The software bill of materials: CycloneDX 1.6 as JSON. The same input gives the same bytes: no times, and a serial
- * number that is a hash of the content.
+ * number that is a hash of the content. Decision 0076.
  */
 export function makeSbom(subject: Subject, components: readonly Component[]): string {
   const main = new Models.Component(Enums.ComponentType.Application, subject.name, {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import type { ControlFailure } from '@platform/contract/agent-status';
+import type { ControlFailure } from '@platform/contract/machine/agent-status';
 import { errorText } from '@platform/kit';
 import { systemClock, Usage } from '@platform/kit/node';
 import type { Command, Io } from './commands/command.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { fieldTable } from '@platform/contract/gen/agent-config.gen';
 import { Cell } from '@platform/kit';
 import { keepSystem } from '../src/composition/system-configuration.ts';

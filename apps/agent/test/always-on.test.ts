@@ -1,10 +1,10 @@
-// What runs with and without credentials, and how the linked part follows them. The linked part is a stand-in.
+// What runs with and without credentials, and how the linked tasks follow them. These are a stand-in.
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
-import { runAlwaysOn, type AlwaysOn, type AlwaysOnPart, type LinkedRun } from '../src/composition/always-on.ts';
+import { runAlwaysOn, type AlwaysOn, type AlwaysOnTask, type LinkedRun } from '../src/composition/always-on.ts';
 import type { Ending } from '../src/composition/lifetime.ts';
 import type { Condition } from '../src/health/conditions.ts';
 import { Credentials } from '../src/link/credentials.ts';
@@ -21,7 +21,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 type Linked = (run: LinkedRun, signal: AbortSignal, of: AlwaysOn) => Promise<Ending>;
 
-async function world(linked: Linked, parts: readonly AlwaysOnPart[] = []) {
+async function world(linked: Linked, tasks: readonly AlwaysOnTask[] = []) {
   const folder = await tempFolder();
   await mkdir(folder.file('state'));
   const clock = new FakeClock();
@@ -47,7 +47,7 @@ async function world(linked: Linked, parts: readonly AlwaysOnPart[] = []) {
         watch: never,
         supervisor: { watchdogMs: 60_000, notify: (state) => void notified.push(state) },
       },
-      parts,
+      tasks,
       (of, run, signal) => linked(run, signal, of),
       stop.signal,
     );
@@ -71,7 +71,7 @@ async function world(linked: Linked, parts: readonly AlwaysOnPart[] = []) {
   };
 }
 
-test('without credentials the supervisor is notified, also while an optional part hangs', async () => {
+test('without credentials the supervisor is notified, also while an optional task hangs', async () => {
   let isHanging = false;
   const hang = { name: 'network', work: () => ((isHanging = true), new Promise<void>(() => {})) };
   const fail = { name: 'portal', work: () => Promise.reject(new Error('port 53 is in use')) };
@@ -88,7 +88,7 @@ test('without credentials the supervisor is notified, also while an optional par
     w.conditions.get().map(({ code, subject }) => [code, subject]),
     [
       ['CREDENTIALS_MISSING', undefined],
-      ['PART_FAILED', 'portal'],
+      ['AGENT_TASK_FAILED', 'portal'],
     ],
   );
   w.stop.abort(new Error('stopped'));
@@ -96,7 +96,7 @@ test('without credentials the supervisor is notified, also while an optional par
   assert.equal(await done, 'stopped');
 });
 
-test('each credentials get a run of the linked part, one after the other; rotated twice quickly, the last is used', async () => {
+test('each credentials get a run of the linked tasks, one after the other; rotated twice quickly, the last is used', async () => {
   const runs: string[] = [];
   let open = 0;
   const linked: Linked = async ({ found, replaced }, signal, { isReached }) => {
@@ -126,7 +126,7 @@ test('each credentials get a run of the linked part, one after the other; rotate
   assert.equal(await done, 'stopped');
 });
 
-test('a linked part that fails ends the agent, and one that another version replaces does, too', async () => {
+test('a linked task that fails ends the agent, and one that another version replaces does, too', async () => {
   await using w = await world(() => Promise.reject(new Error('a loop failed')));
   await writeFile(w.file, textOf('a'));
   await assert.rejects(w.begin(), /a loop failed/);

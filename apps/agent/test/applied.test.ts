@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DescEnum } from '@bufbuild/protobuf';
 import { ConfigSliceSchema, SliceStateSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { ResourceState } from '@platform/contract/resource-report';
-import { platformServerKnowledge } from '@platform/contract/server-resources';
+import type { ResourceState } from '@platform/contract/machine-server/resource-report';
+import { platformServerKnowledge } from '@platform/contract/machine-server/resources';
 import { answerValidMs } from '../src/server/watch.ts';
 import { sha256Of } from './test-cloud.ts';
 import { good, World } from './world.ts';
 
+const schemasSha256 = 'ab'.repeat(32);
 const nameOf = (of: DescEnum, value: number): string =>
   of.value[value]?.localName.toLowerCase().replace('_', ' ') ?? '';
 
@@ -40,7 +41,7 @@ function serve(w: World, revision: number, ...resources: Omit<ResourceState, 'si
     configSha256,
     resourceStatusEtag: etag,
   };
-  w.machine.resources = { revision, resources: all, knowledge: platformServerKnowledge };
+  w.machine.resources = { revision, resources: all, knowledge: { ...platformServerKnowledge, schemasSha256 } };
 }
 
 test('each slice is applied when it has acted; a failed entry holds back until it is corrected, also after a restart', async () => {
@@ -58,6 +59,7 @@ test('each slice is applied when it has acted; a failed entry holds back until i
     report.actsOn.includes('advanced_settings.debug') && !report.actsOn.some((one) => one.startsWith('network')),
   );
   assert.equal(report.serverKnowledge?.models.length, platformServerKnowledge.models.length);
+  assert.equal(report.serverKnowledge?.schemasSha256, schemasSha256, 'which schemas its server has');
 
   // The agent has only received revision 2; the machine server still runs revision 1.
   w.cloud.revision = 2;

@@ -53,7 +53,7 @@ for (const [name, cause] of Object.entries(causes))
     assert.deepEqual([condition?.code, more], ['OS_PACKAGES_FAILED', []]);
     const [shown = ''] = /failed to install unattended-upgrades: (.*)$/s.exec(condition?.message ?? '')?.slice(1) ?? [];
     assert.match(shown.replace(/\.$/, ''), cause);
-    assert.match(condition?.remedy ?? '', /Check network, disk and repositories/);
+    assert.match(condition?.remedy ?? '', /Check the network, the disk and the repositories/);
     const start = at.clock.now();
     await agent.until('a day', () => at.clock.now() > start + 24 * 3_600_000, 900_000);
     assert.ok(at.packages.started.length < 25, `${at.packages.started.length} attempts in a day`);

@@ -16,7 +16,7 @@ import {
   readBluetoothKey,
   readBluetoothNetworks,
   readBluetoothStatus,
-} from '@platform/contract/bluetooth-provisioning';
+} from '@platform/contract/provisioning/bluetooth';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, seededRandom } from '@platform/kit/testing';
@@ -24,7 +24,7 @@ import { runtimeEnvironment } from '../src/install/unit.ts';
 import { childBluetooth } from '../src/network/bluetooth-endpoint.ts';
 import type { BluetoothWanted } from '../src/network/bluetooth-wanted.ts';
 import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
-import { pids, commandOf } from '../src/os/linux/process-table.ts';
+import { pids, commandOf } from '../src/os/linux/kernel/process-table.ts';
 import { posixPrograms } from '../src/os/posix/programs.ts';
 import { SimBluetooth } from '../src/os/sim/bluetooth.ts';
 import { built } from './built.ts';

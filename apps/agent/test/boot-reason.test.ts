@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { BootReason } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { tempFolder } from '@platform/kit/testing';
-import { linuxResetCause } from '../src/os/linux/reset-cause.ts';
+import { linuxResetCause } from '../src/os/linux/kernel/reset-cause.ts';
 import type { ResetCause } from '../src/os/ports.ts';
 import { World } from './world.ts';
 

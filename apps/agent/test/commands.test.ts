@@ -6,7 +6,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
-import type { AgentStatus, ControlFailure } from '@platform/contract/agent-status';
+import type { AgentStatus, ControlFailure } from '@platform/contract/machine/agent-status';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { diagnostics } from '../src/commands/diagnostics.ts';
@@ -88,7 +88,7 @@ test('logs --server: the last whole lines, then new ones as they come, through a
   const root = folder.file('agent');
   const none = await command(['logs', '--server', '--root', root]);
   assert.equal(none.code, 5);
-  assert.match(none.stderr, /There is no log .*stderr\.log yet\. It begins when/);
+  assert.match(none.stderr, /There is no log .*stderr\.log yet\. The log begins when/);
 
   await mkdir(path.join(root, 'log'), { recursive: true });
   const file = path.join(root, 'log/platform-server.stderr.log');
@@ -225,7 +225,7 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
   // Without an agent and without any files, the command still writes a zip that reports their absence.
   const empty = await command(['diagnostics', '--root', folder.file('nowhere'), '-o', folder.file('empty.zip')]);
   assert.equal(empty.code, 0, empty.stderr);
-  assert.match(empty.stdout, /^Wrote .*empty\.zip \([\d.]+ kB, \d+ files\)\. Secrets are taken out/);
+  assert.match(empty.stdout, /^Wrote .*empty\.zip \([\d.]+ kB, \d+ files\)\. Secrets are redacted/);
 });
 
 test('diagnostics: on a machine that believes it is 1970, and into a folder that is not there', async () => {
@@ -251,7 +251,7 @@ test('diagnostics: on a machine that believes it is 1970, and into a folder that
 
   const nowhere = await command(['diagnostics', '--root', folder.path, '-o', folder.file('no/out.zip'), '--json']);
   assert.deepEqual([nowhere.code, nowhere.stdout], [1, '']);
-  assert.match((JSON.parse(nowhere.stderr) as ControlFailure).error.remedy, /in a folder that is there/);
+  assert.match((JSON.parse(nowhere.stderr) as ControlFailure).error.remedy, /in an existing folder/);
 });
 
 test('an agent that hangs: status and doctor report it in a sentence', async () => {
@@ -268,7 +268,7 @@ test('an agent that hangs: status and doctor report it in a sentence', async () 
     assert.equal(error.code, 'AGENT_SILENT');
     assert.match(`${error.what} ${error.remedy}`, /has not answered for 6 seconds\. It may hang/);
     const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; says: string }[] };
-    assert.equal(checks.find(({ name }) => name === 'agent')?.says, 'An agent is there and gives no answer.');
+    assert.equal(checks.find(({ name }) => name === 'agent')?.says, 'An agent is running but does not answer.');
   } finally {
     deaf.close();
   }
@@ -305,7 +305,7 @@ test('doctor: of a machine from source, and of one whose program was damaged', a
     return { code: ran.code, of: (name: string) => checks.find((check) => check.name === name) };
   };
   const well = await doctor();
-  assert.match(well.of('management server')?.says ?? '', /answered after \d+ ms and takes the credentials/);
+  assert.match(well.of('management server')?.says ?? '', /answered after \d+ ms and accepts the credentials/);
   assert.deepEqual(
     [well.of('platform-server')?.at, well.of('machine server')?.at, well.of('agent')?.at],
     ['ok', 'ok', 'ok'],

@@ -5,7 +5,7 @@ import { chmod, copyFile, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { parseVersionLine } from '@platform/contract/machine';
+import { parseVersionLine } from '@platform/contract/machine-server/machine-server';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { runtimeEnvironment } from '../src/install/unit.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, fromBinary, toBinary, type JsonObject } from '@bufbuild/protobuf';
-import { resolveAgentConfig, type AgentConfig } from '@platform/contract/agent-config';
-import { checkConfig } from '@platform/contract/config';
-import { fits, type Field } from '@platform/contract/config-field';
-import { agentOf, toDeviceStructs } from '@platform/contract/device-structs';
+import { resolveAgentConfig, type AgentConfig } from '@platform/contract/config/agent-config';
+import { checkConfig } from '@platform/contract/config/config';
+import { fits, type Field } from '@platform/contract/config/field-row';
+import { agentOf, toDeviceStructs } from '@platform/contract/config/device-structs';
 import { fieldTable } from '@platform/contract/gen/agent-config.gen';
 import { DeviceAgentConfigResponseSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import type { Condition } from '../src/health/conditions.ts';

@@ -1,7 +1,7 @@
 // Inputs of each kind for a field of the configuration, and what an agent reports about them.
 import assert from 'node:assert/strict';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { fits, type Field } from '@platform/contract/config-field';
+import { fits, type Field } from '@platform/contract/config/field-row';
 import { DeviceAgentConfigResponseSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { Cell } from '@platform/kit';
 import { captureLog, FakeClock } from '@platform/kit/testing';

@@ -2,7 +2,7 @@
 // pipe in Wine (control-contract-windows.ts).
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { createLog } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { controlAddress } from '../src/control/address.ts';

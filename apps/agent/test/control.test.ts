@@ -3,7 +3,7 @@ import { lstat, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
@@ -117,10 +117,10 @@ for (const [name, runtime] of Object.entries(runtimes)) {
         'INVALID_ARGUMENT',
         /programm .*there are program/,
       ],
-      ['no version', post('/pin', '{"program": "agent"}'), 400, 'INVALID_ARGUMENT', /wish .*or null/],
+      ['no version', post('/pin', '{"program": "agent"}'), 400, 'INVALID_ARGUMENT', /desired .*or null/],
       [
         'a long version',
-        post('/pin', `{"program": "agent", "wish": "${'1'.repeat(501)}"}`),
+        post('/pin', `{"program": "agent", "desired": "${'1'.repeat(501)}"}`),
         400,
         'INVALID_ARGUMENT',
         /500/,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { Cell } from '@platform/kit';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { wantedBefore } from '../src/config/config-receiver.ts';

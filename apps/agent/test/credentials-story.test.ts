@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { readJson, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';

@@ -6,9 +6,9 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { plainEnvironment, type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
-import { createBus, type Peer } from '../src/os/linux/bus.ts';
-import { type DBusValue, Variant } from '../src/os/linux/dbus-values.ts';
-import { networkManager } from '../src/os/linux/network-manager.ts';
+import { createBus, type Peer } from '../src/os/linux/dbus/bus.ts';
+import { type DBusValue, Variant } from '../src/os/linux/dbus/values.ts';
+import { networkManager } from '../src/os/linux/networkmanager/network-manager.ts';
 import type { Network, NetworkState } from '../src/os/network-port.ts';
 import { withoutRadio } from './without-radio.ts';
 

@@ -8,10 +8,10 @@ import { createLog, type LogLine } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
 import { httpProbe } from '../src/os/probe.ts';
-import { webBy } from '../src/os/web.ts';
+import { createWeb } from '../src/os/web.ts';
 import { RequestTrace } from '../src/os/request-trace.ts';
 import { DebugBudget } from '../src/logs/debug-budget.ts';
-import { guardedFetch } from '../src/link/http.ts';
+import { guardedFetch } from '../src/link/transport.ts';
 import { crashing, good, minute, World } from './world.ts';
 
 const passesOf = (w: World) =>
@@ -107,7 +107,7 @@ test('requests over HTTP: route, status, bytes and time, answered or not', async
   const clock = systemClock;
   const none = new AbortController().signal;
   await httpProbe(clock, trace).restartStatus(url, none);
-  for await (const _ of (await webBy(fetch, { trace, clock }).ask('GET', `${url}/file?sig=geheim`, {}, none)).body);
+  for await (const _ of (await createWeb(fetch, { trace, clock }).ask('GET', `${url}/file?sig=geheim`, {}, none)).body);
   await guardedFetch({ clock, trace })(`${url}/missing`, { method: 'POST', body: new Uint8Array(7) });
   server.close();
   server.closeAllConnections();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import type { Observations } from '../src/doctor/observations.ts';
 import { checkResults, worstOf } from '../src/doctor/checks.ts';
 import { program, status } from './healthy-status.ts';
@@ -66,7 +66,7 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       /only root/,
       /^$/,
     ],
-    ['an agent, not root', { status: undefined, isRoot: false }, 'agent', 'note', /answers root alone/, /^$/],
+    ['an agent, not root', { status: undefined, isRoot: false }, 'agent', 'note', /answers root only/, /^$/],
     [
       'damaged credentials',
       { credentials: { at: 'unusable', problem: 'it is not a JSON object' } },
@@ -81,10 +81,10 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       { unusableProxies: ['all_proxy=socks5://p:1: SOCKS proxies are not supported.'] },
       'proxy',
       'failed',
-      /SOCKS proxies are not supported\. The agent goes without it/,
+      /SOCKS proxies are not supported\. The agent connects without it/,
       /speaks HTTP/,
     ],
-    ['no systemd', { systemd: undefined }, 'service', 'note', /nothing starts the agent again/, /^$/],
+    ['no systemd', { systemd: undefined }, 'service', 'note', /nothing restarts the agent/, /^$/],
     [
       'no unit',
       { systemd: { ...systemd, isUnitThere: false } },
@@ -98,7 +98,7 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       { systemd: { ...systemd, activeState: 'failed', result: 'watchdog' } },
       'service',
       'failed',
-      /is failed, its last end was: watchdog/,
+      /is failed; its last result was: watchdog/,
       /journalctl/,
     ],
     [
@@ -117,7 +117,14 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       /not started at boot/,
       /enable/,
     ],
-    ['many restarts', { systemd: { ...systemd, restarts: 7 } }, 'service', 'warning', /again 7 times/, /journalctl/],
+    [
+      'many restarts',
+      { systemd: { ...systemd, restarts: 7 } },
+      'service',
+      'warning',
+      /restarted the agent 7 times/,
+      /journalctl/,
+    ],
     [
       'no gate',
       { gate: { isThere: false, isCurrent: false, problem: '' } },
@@ -194,7 +201,7 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       /logs --server/,
     ],
     ['server starts', server({ at: 'starting', url: '' }), 'machine server', 'warning', /does not answer yet/, /Wait/],
-    ['server disabled', server({ at: 'disabled', url: '' }), 'machine server', 'note', /disabled/, /^$/],
+    ['server disabled', server({ at: 'disabled', url: '' }), 'machine server', 'note', /configuration disables/, /^$/],
     [
       'server away',
       {
@@ -208,7 +215,7 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       },
       'management server',
       'failed',
-      /not known.*by way of http:\/\/\*\*\*@p:1/,
+      /not known.*went through http:\/\/\*\*\*@p:1/,
       /DNS/,
     ],
     [
@@ -224,10 +231,10 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       { status: { ...status, cloud: { ...status.cloud, is_reached: false } } },
       'agent to server',
       'warning',
-      /the agent does not/,
-      /proxies/,
+      /but the agent does not/,
+      /proxy settings from installation time/,
     ],
-    ['full disk', { freeBytes: 10e6 }, 'disk', 'failed', /10 MB are free/, /Make room/],
+    ['full disk', { freeBytes: 10e6 }, 'disk', 'failed', /10 MB are free.*at least 50 MB/, /Free some space/],
     [
       'no inodes',
       { fileSystem: { mountPoint: '/opt', isNoExec: false, freeBytes: 2e9, inodes: { total: 40, free: 0 } } },
@@ -244,8 +251,8 @@ const cases: [name: string, change: Partial<Observations>, check: string, at: st
       /at \/opt, which is mounted noexec/,
       /remount,exec \/opt/,
     ],
-    ['little room', { freeBytes: 200e6 }, 'disk', 'warning', /an update needs more/, /Make room/],
-    ['full spool', { spoolBytes: 14e6 }, 'logs', 'warning', /14\.0 MB/, /online/],
+    ['little room', { freeBytes: 200e6 }, 'disk', 'warning', /an update needs 450 MB/, /Free some space/],
+    ['full spool', { spoolBytes: 14e6 }, 'logs', 'warning', /14\.0 MB.*beyond 12 MiB/, /management server/],
   ];
 for (const [name, change, check, at, says, remedy] of cases) {
   test(`doctor: ${name}`, () => {

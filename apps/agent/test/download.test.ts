@@ -7,10 +7,10 @@ import { captureLog, seededRandom, tempFolder } from '@platform/kit/testing';
 import { fileDisk } from '../src/os/file-disk.ts';
 import { posixFileSystem } from '../src/os/posix/file-system.ts';
 import { systemWeb } from '../src/os/web.ts';
-import { fetchRelease } from '../src/versions/fetch.ts';
-import type { FetchTask } from '../src/versions/ports.ts';
+import { fetchRelease } from '../src/versions/fetch-release.ts';
+import type { FetchTask } from '../src/versions/fetch-ports.ts';
 import { sourcesOn } from '../src/versions/sources.ts';
-import { programStore } from '../src/versions/store.ts';
+import { programStore } from '../src/versions/program-store.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 
 const random = seededRandom(3);

@@ -6,7 +6,7 @@ import {
   type BluetoothReadable,
   type BluetoothWritable as Writable,
   readBluetoothErrors,
-} from '@platform/contract/bluetooth-provisioning';
+} from '@platform/contract/provisioning/bluetooth';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
 import { GattProvisioning, GattRefusal } from '../src/endpoints/gatt-provisioning.ts';
 import type { ProvisioningView, Submission } from '../src/network/provisioning-view.ts';

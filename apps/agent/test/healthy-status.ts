@@ -1,10 +1,10 @@
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 
 export const program = {
   running: '1.0.0',
   installed: '1.0.0',
   wanted: '1.0.0',
-  wish: 'stable',
+  desired: 'stable',
   pin: '',
   previous: '',
   trial: null,

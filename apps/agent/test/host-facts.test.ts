@@ -14,10 +14,11 @@ import {
   deviceOf,
   linuxHostFacts,
   memoryBytes,
+  timeZoneOf,
   uptimeSeconds,
   wearPercent,
-} from '../src/os/linux/host-facts.ts';
-import { nvmeWear, nvmeWearReader } from '../src/os/linux/nvme-wear.ts';
+} from '../src/os/linux/kernel/host-facts.ts';
+import { nvmeWear, nvmeWearReader } from '../src/os/linux/kernel/nvme-wear.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 
 const raspberryMounts = [
@@ -45,6 +46,11 @@ const rows: [name: string, found: unknown, expected: unknown][] = [
   ],
   ['plain name', distributionName('PRETTY_NAME=Alpine\n'), 'Alpine'],
   ['no name', distributionName('ID=x\n'), undefined],
+  ['time zone', timeZoneOf('/usr/share/zoneinfo/America/Argentina/Ushuaia'), 'America/Argentina/Ushuaia'],
+  ['time zone by a relative link', timeZoneOf('../usr/share/zoneinfo/Etc/GMT+5'), 'Etc/GMT+5'],
+  ['time zone of the posix folder', timeZoneOf('/usr/share/zoneinfo/posix/Europe/Berlin'), 'Europe/Berlin'],
+  ['time zone of a copied file', timeZoneOf(''), undefined],
+  ['a link elsewhere', timeZoneOf('/etc/zone'), undefined],
   ['uptime', uptimeSeconds('93012.42 181233.10\n'), 93012.42],
   ['no uptime', uptimeSeconds(''), undefined],
   ['root on a card', deviceOf(raspberryMounts, '/'), '179:2'],

@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { hotspotForwarding } from '../src/os/linux/hotspot-forwarding.ts';
-import { namesText } from '../src/os/linux/network-manager-hotspot.ts';
+import { hotspotForwarding } from '../src/os/linux/networkmanager/hotspot-forwarding.ts';
+import { namesText } from '../src/os/linux/networkmanager/hotspot.ts';
 
 const suffix = `-${process.pid}`;
 const [phone, device, lan] = ['phone', 'device', 'lan'].map((name) => `${name}${suffix}`) as [string, string, string];

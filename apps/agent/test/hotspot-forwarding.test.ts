@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { hasRules, hotspotForwarding, type HotspotForwarding } from '../src/os/linux/hotspot-forwarding.ts';
-import { namesText } from '../src/os/linux/network-manager-hotspot.ts';
+import {
+  hasRules,
+  hotspotForwarding,
+  type HotspotForwarding,
+} from '../src/os/linux/networkmanager/hotspot-forwarding.ts';
+import { namesText } from '../src/os/linux/networkmanager/hotspot.ts';
 import { scriptedFirewall, type ScriptedFirewall } from './scripted-firewall.ts';
 
 interface World {

@@ -123,7 +123,7 @@ test('story: install with part id and API key, again, another version, uninstall
   // The second run must not write any file.
   const before = await everything(folder.path);
   const again = await at.install([], env);
-  assert.deepEqual([again.code, again.stdout], [0, 'Everything is so already.\n']);
+  assert.deepEqual([again.code, again.stdout], [0, 'Nothing to do: everything is already in place.\n']);
   assert.deepEqual(await everything(folder.path), before);
 
   // Another version goes on trial, after the way back is stored.
@@ -133,7 +133,7 @@ test('story: install with part id and API key, again, another version, uninstall
   assert.match(await readFile(path.join(at.root, 'state/platform-agent.trial'), 'utf8'), /^1\.0\.0-\S+ 1\.1\.0-\S+ 0 /);
 
   const asked = await command(['uninstall', '--root', at.root]);
-  assert.deepEqual([asked.code, asked.stderr], [4, 'There is no terminal to confirm on. Use --yes.\n']);
+  assert.deepEqual([asked.code, asked.stderr], [4, 'Confirmation is required, but there is no terminal. Use --yes.\n']);
   // What an agent that runs writes besides.
   for (const name of [sampleFolder, spoolFolder, 'cache']) {
     await mkdir(path.join(at.root, name), { recursive: true });

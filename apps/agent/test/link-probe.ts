@@ -4,7 +4,7 @@ import { systemClock } from '@platform/kit/node';
 import { peerValidity } from '../src/os/peer-certificate.ts';
 import { useProxiesOf } from '@platform/kit/node';
 import { connectCloud, isRefused } from '../src/link/cloud.ts';
-import { connectTransport } from '../src/link/http.ts';
+import { connectTransport } from '../src/link/transport.ts';
 import { linkProblemIn } from '../src/link/link.ts';
 
 useProxiesOf(process.env);

@@ -17,7 +17,7 @@ import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
 import { peerValidity } from '../src/os/peer-certificate.ts';
 import { connectCloud } from '../src/link/cloud.ts';
-import { answerLimitBytes, connectTransport } from '../src/link/http.ts';
+import { answerLimitBytes, connectTransport } from '../src/link/transport.ts';
 import { linkProblemIn } from '../src/link/link.ts';
 import { certificate } from './certificate.ts';
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { fromJson, type JsonObject } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import type { Transport } from '@connectrpc/connect';
-import type { MaintenanceWindow } from '@platform/contract/agent-config';
+import type { MaintenanceWindow } from '@platform/contract/config/agent-config';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import {
   isStuck,

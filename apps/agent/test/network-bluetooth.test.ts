@@ -1,9 +1,9 @@
 // When provisioning over Bluetooth is offered, and what it does where the hotspot is turned off.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { initial } from '../src/machines/provisioning.ts';
-import type { Phase, State } from '../src/machines/provisioning-state.ts';
-import { noReboots } from '../src/machines/reboot-spacing.ts';
+import { initial } from '../src/state-machines/provisioning-step.ts';
+import type { Phase, State } from '../src/state-machines/provisioning-state.ts';
+import { noReboots } from '../src/state-machines/reboot-spacing.ts';
 import type { EndpointHandlers } from '../src/network/endpoints-port.ts';
 import { observationOf } from '../src/network/observation.ts';
 import { bluetoothWanted } from '../src/network/bluetooth-wanted.ts';

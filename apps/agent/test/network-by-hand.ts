@@ -7,9 +7,9 @@ import { createLog, errorText } from '@platform/kit';
 import { stderrSink, systemClock } from '@platform/kit/node';
 import { managedFilesOnDisk } from '../src/os/managed-files-on-disk.ts';
 import { system } from '../src/composition/system.ts';
-import { kernelRadioRules } from '../src/os/linux/radio-rules.ts';
+import { kernelRadioRules } from '../src/os/linux/kernel/radio-rules.ts';
 import type { Eap, NewProfile } from '../src/os/network-port.ts';
-import { linuxNetwork } from '../src/os/linux/network-manager.ts';
+import { linuxNetwork } from '../src/os/linux/networkmanager/network-manager.ts';
 
 const log = createLog({ name: 'network', clock: systemClock, level: 'debug', sink: stderrSink('text') });
 const root = '/tmp/network-by-hand';

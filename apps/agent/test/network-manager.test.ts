@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { Cell, TimeoutError } from '@platform/kit';
 import { watchConnectivity } from '../src/network/connectivity-watch.ts';
 import type { NewProfile } from '../src/os/network-port.ts';
-import { hotspotHost } from '../src/os/linux/network-manager-hotspot.ts';
+import { hotspotHost } from '../src/os/linux/networkmanager/hotspot.ts';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { networkContract, wifiProfile } from './network-contract.ts';
 import { type ScriptedWorld, scripted } from './scripted-network-world.ts';

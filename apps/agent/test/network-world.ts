@@ -1,9 +1,9 @@
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { Cell, createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import type { ConditionSet } from '../src/health/condition-set.ts';
 import type { Condition } from '../src/health/conditions.ts';
-import type { Credentials } from '../src/machines/provisioning-state.ts';
+import type { Credentials } from '../src/state-machines/provisioning-state.ts';
 import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/additional-networks.ts';
 import { followCredentialsProblem, noProblem } from '../src/network/credentials-problem.ts';
 import { keepCountry, type CountryOutcome } from '../src/network/country.ts';

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { processStartTime, readJson, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startAgent } from './running-agent.ts';

@@ -51,7 +51,7 @@ test('on a phone: choose, correct, watch the device join, learn the reason of a 
 });
 
 async function entersAndCorrects(page: Page, endpoints: RunningEndpoints): Promise<void> {
-  const typed = page.getByLabel('Name of the network');
+  const typed = page.getByLabel('Network name');
   assert.equal(await typed.isVisible(), false);
   await network(page, 'Another or hidden network').check();
   await typed.waitFor();

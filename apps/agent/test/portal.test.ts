@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
-import { httpConnection } from '../src/endpoints/http.ts';
-import type { AgentLink } from '../src/endpoints/link.ts';
+import { httpConnection } from '../src/endpoints/http-connection.ts';
+import type { AgentPipe } from '../src/endpoints/agent-pipe.ts';
 import { portal } from '../src/endpoints/portal.ts';
 import { probes } from '../src/endpoints/probes.ts';
 import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
@@ -20,7 +20,7 @@ async function startPortal(view: Partial<ProvisioningView> = {}) {
   const clock = new FakeClock();
   const submissions: Submission[] = [];
   const state = { activity: 0, answer: { ok: true } as SubmissionAnswer };
-  const link: AgentLink = {
+  const link: AgentPipe = {
     view: new Cell<ProvisioningView | undefined>({ ...sampleView, ...view }),
     active: () => void state.activity++,
     exit: () => {},
@@ -34,7 +34,7 @@ async function startPortal(view: Partial<ProvisioningView> = {}) {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const host = `127.0.0.1:${port}`;
-  const handler = portal({ link, address: '127.0.0.1', port, token, clock });
+  const handler = portal({ pipe: link, address: '127.0.0.1', port, token, clock });
   server.on('connection', (socket) => {
     socket.on('error', () => {});
     httpConnection(socket, handler, clock);
@@ -134,7 +134,7 @@ const entered: readonly [
   ['no password', { ssid: 'Farm House' }, /Farm House needs a password/],
   ['a network of a company', { ssid: 'Office', password: '12345678' }, /needs more than a password/],
   ['nothing', {}, /Choose a network/],
-  ['credentials where there are some', { ssid: 'Barn Guests', viamconfig: '{}' }, /already has its credentials/],
+  ['credentials where there are some', { ssid: 'Barn Guests', viamconfig: '{}' }, /already has credentials/],
   [
     'no credentials where there are none',
     { ssid: 'Barn Guests' },
@@ -144,8 +144,8 @@ const entered: readonly [
   ['viamconfig', { viamconfig: '{}' }, { credentials: '{}' }, { hasCredentials: false, isOnline: true }],
   ['platformconfig', { platformconfig: '{}' }, { credentials: '{}' }, { hasCredentials: false, isOnline: true }],
   ['nothing while online', {}, /Nothing was entered/, { isOnline: true }],
-  ['an old page', { token: 'b'.repeat(32), ssid: 'Barn Guests' }, /page was older/],
-  ['no token', { token: '', ssid: 'Barn Guests' }, /page was older/],
+  ['an old page', { token: 'b'.repeat(32), ssid: 'Barn Guests' }, /page has expired. Enter your details again/],
+  ['no token', { token: '', ssid: 'Barn Guests' }, /page has expired. Enter your details again/],
 ];
 for (const [what, fields, outcome, view] of entered) {
   test(`entered: ${what}`, async () => {

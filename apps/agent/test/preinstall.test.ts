@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { lstat, mkdir, readFile, readdir, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { programTargetPath } from '@platform/contract/target-path';
+import { programTargetPath } from '@platform/contract/releases/target-path';
 import { createLog } from '@platform/kit';
 import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { installerList } from '@platform/releases/installer-list';

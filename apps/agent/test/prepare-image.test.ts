@@ -8,7 +8,7 @@ import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
 import type { Io } from '../src/commands/command.ts';
 import { Ended } from '../src/commands/exit-codes.ts';
 import { prepare } from '../src/commands/prepare-image.ts';
-import { markKey } from '../src/os/linux/network-manager-profiles.ts';
+import { markKey } from '../src/os/linux/networkmanager/profiles.ts';
 
 const secret = 'secret-of-the-machine';
 /** Files of a card, and whether an image keeps them. */
@@ -39,6 +39,7 @@ const files: Readonly<Record<string, boolean>> = {
   'opt/platform/state/run.json': false,
   'opt/platform/state/status.json': false,
   'opt/platform/state/system-upgrades.json': false,
+  'opt/platform/state/orders.json': false,
   'opt/platform/state/platform-agent.bad': false,
   'opt/platform/state/what-a-later-version-stores.json': false,
   'opt/platform/spool/state': false,

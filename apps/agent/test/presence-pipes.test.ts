@@ -10,7 +10,7 @@ import { Cell } from '@platform/kit';
 import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { relayEnvironment } from '../src/install/unit.ts';
-import { holdPresence, joinRelay } from '../src/os/linux/presence-pipes.ts';
+import { holdPresence, joinRelay } from '../src/os/linux/kernel/presence-pipes.ts';
 import { outputRelay } from '../src/os/posix/output-relay.ts';
 import { relayFolder, relayPlaces, type PresencePipes } from '../src/os/relay-places.ts';
 
@@ -22,7 +22,7 @@ async function pipesIn(folder: TempFolder) {
 
 /** Runs the relay's or the agent's side in a process of its own, which prints a line when it holds its pipe. */
 async function side(code: string, pipes: object) {
-  const source = path.join(import.meta.dirname, '../src/os/linux/presence-pipes.ts');
+  const source = path.join(import.meta.dirname, '../src/os/linux/kernel/presence-pipes.ts');
   const program = `
     import { Cell } from '@platform/kit';
     import { holdPresence, joinRelay } from ${JSON.stringify(source)};

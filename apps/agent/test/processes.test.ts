@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { processStartTime, spawnGroup, systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { exitReason } from '../src/state/exit-reason.ts';
-import { linuxProcesses } from '../src/os/linux/processes.ts';
+import { linuxProcesses } from '../src/os/linux/kernel/processes.ts';
 import type { Processes } from '../src/os/ports.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
 import { SimProcesses } from '../src/os/sim/processes.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, fromBinary, toBinary, type DescMethodUnary, type MessageInitShape } from '@bufbuild/protobuf';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { ProvisioningService } from '@platform/contract/gen/platform/provisioning/v1/provisioning_pb';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';

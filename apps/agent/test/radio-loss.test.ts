@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LinkDevice } from '../src/os/network-port.ts';
-import { lostLinkMs } from '../src/os/linux/radio-links.ts';
+import { lostLinkMs } from '../src/os/linux/kernel/radio-links.ts';
 import { FakeClock } from '@platform/kit/testing';
 import { wifiProfile } from './network-contract.ts';
 import { scripted } from './scripted-network-world.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import type { KernelExchange } from '../src/os/linux/libc.ts';
+import type { KernelExchange } from '../src/os/linux/kernel/libc.ts';
 import {
   type Attribute,
   attributesIn,
@@ -15,8 +15,8 @@ import {
   repliesIn,
   text,
   textOf,
-} from '../src/os/linux/netlink.ts';
-import { channelsIn, kernelRadioRules } from '../src/os/linux/radio-rules.ts';
+} from '../src/os/linux/kernel/netlink.ts';
+import { channelsIn, kernelRadioRules } from '../src/os/linux/kernel/radio-rules.ts';
 import { recordedAcknowledgement, recordedNoFamily, recordedRadio, recordedRules } from './recorded-radio.ts';
 
 const family = 0x20;

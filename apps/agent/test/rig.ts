@@ -94,7 +94,7 @@ export class Rig {
     const url = `https://releases/${program}/${name}`;
     this.machine.releases.files.set(url, bytes);
     const sha256 = sha256Of(bytes);
-    const info = { version: name, url, sha256, sizeBytes: BigInt(bytes.length), wish: 'stable' };
+    const info = { version: name, url, sha256, sizeBytes: BigInt(bytes.length), desired: 'stable' };
     const cell = program === 'agent' ? this.cloud.agentRelease : this.cloud.serverRelease;
     return { id: `${name}-${sha256.toString('hex').slice(0, 12)}`, use: () => cell.set(info) };
   }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { spawnGroup, systemClock, type ProcessGroup } from '@platform/kit/node';
 import type { TempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';

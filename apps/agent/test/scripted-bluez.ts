@@ -1,8 +1,8 @@
 // BlueZ as far as the agent uses it, over a scripted bus: the adapter hci1, and a phone nearby. Like BlueZ 5.66, it reads
 // the objects of an application and of an advertisement before it answers.
-import { type Message, messageType } from '../src/os/linux/dbus-message.ts';
-import { bytesIn, propertiesOf, sectionIn, textIn, textsIn, type Properties } from '../src/os/linux/dbus-read.ts';
-import { type DBusValue, Variant } from '../src/os/linux/dbus-values.ts';
+import { type Message, messageType } from '../src/os/linux/dbus/message.ts';
+import { bytesIn, propertiesOf, sectionIn, textIn, textsIn, type Properties } from '../src/os/linux/dbus/read.ts';
+import { type DBusValue, Variant } from '../src/os/linux/dbus/values.ts';
 import { type Answer, ScriptedBus } from './scripted-bus.ts';
 
 const adapterPath = '/org/bluez/hci1';

@@ -1,8 +1,8 @@
 // A message bus with one service on it, for tests of clients on machines without dbus-daemon.
 import { createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { encodeMessage, type Message, MessageReader, messageType } from '../src/os/linux/dbus-message.ts';
-import type { DBusValue } from '../src/os/linux/dbus-values.ts';
+import { encodeMessage, type Message, MessageReader, messageType } from '../src/os/linux/dbus/message.ts';
+import type { DBusValue } from '../src/os/linux/dbus/values.ts';
 
 /** What a call returns; an error has a name of D-Bus. */
 export type Answer = { signature: string; body: readonly DBusValue[] } | { error: string; text: string };

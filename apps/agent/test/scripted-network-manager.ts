@@ -2,9 +2,9 @@
 // documentation of the D-Bus API and what a real 1.42 sends. It acts at once, but takes links down later, as that does.
 import { randomUUID } from 'node:crypto';
 import { uptime } from 'node:os';
-import type { Message } from '../src/os/linux/dbus-message.ts';
-import { bytesIn, propertiesOf, sectionsIn, textIn } from '../src/os/linux/dbus-read.ts';
-import { type DBusValue, Variant } from '../src/os/linux/dbus-values.ts';
+import type { Message } from '../src/os/linux/dbus/message.ts';
+import { bytesIn, propertiesOf, sectionsIn, textIn } from '../src/os/linux/dbus/read.ts';
+import { type DBusValue, Variant } from '../src/os/linux/dbus/values.ts';
 import type { WorldAccessPoint } from './network-contract.ts';
 import { type Answer, ScriptedBus } from './scripted-bus.ts';
 

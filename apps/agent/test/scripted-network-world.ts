@@ -2,11 +2,11 @@
 import { type Clock } from '@platform/kit';
 import type { Connectivity } from '../src/os/network-port.ts';
 import type { ManagedFiles } from '../src/os/managed-files.ts';
-import { type Bus, createBus } from '../src/os/linux/bus.ts';
-import type { RadioChannel, RadioRules } from '../src/os/linux/radio-rules.ts';
-import { hotspotForwarding } from '../src/os/linux/hotspot-forwarding.ts';
-import { wifiCountry } from '../src/os/linux/wifi-country.ts';
-import { networkManager } from '../src/os/linux/network-manager.ts';
+import { type Bus, createBus } from '../src/os/linux/dbus/bus.ts';
+import type { RadioChannel, RadioRules } from '../src/os/linux/kernel/radio-rules.ts';
+import { hotspotForwarding } from '../src/os/linux/networkmanager/hotspot-forwarding.ts';
+import { wifiCountry } from '../src/os/linux/kernel/wifi-country.ts';
+import { networkManager } from '../src/os/linux/networkmanager/network-manager.ts';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import { type NetworkWorld } from './network-contract.ts';

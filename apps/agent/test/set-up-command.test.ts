@@ -7,7 +7,13 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { agentVersionHeader, codeHeader, fingerprintLetters, redeemPath } from '@platform/contract/set-up-code';
+import {
+  agentVersionHeader,
+  codeHeader,
+  fingerprintLetters,
+  fragmentHeader,
+  redeemPath,
+} from '@platform/contract/provisioning/set-up-code';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { issue, tempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
@@ -25,13 +31,15 @@ const fingerprint = fingerprintLetters(createHash('sha256').update(own.cert).dig
 
 /** A management server that knows one code. `claims`: the authority that it shows to all clients. */
 async function server(of: { tls?: ReturnType<typeof newAuthority>; claims?: string; port?: number }) {
-  const seen: { code: string; version: string }[] = [];
+  const seen: { code: string; version: string; fragment: string }[] = [];
   const at = { url: '' };
   const answer: http.RequestListener = (request, response) => {
     if (request.url === '/authority.pem') return void response.writeHead(of.claims ? 200 : 404).end(of.claims);
     if (request.url !== redeemPath) return void response.writeHead(503).end();
-    const [code, version] = [codeHeader, agentVersionHeader].map((name) => String(request.headers[name]));
-    seen.push({ code: code ?? '', version: version ?? '' });
+    const [code = '', version = '', fragment = ''] = [codeHeader, agentVersionHeader, fragmentHeader].map((name) =>
+      String(request.headers[name] ?? ''),
+    );
+    seen.push({ code, version, fragment });
     if (code !== 'ABCDEFGH') return void response.writeHead(404).end('{"message":"SET_UP_CODE_INVALID"}');
     response.end(JSON.stringify({ cloud: { app_address: at.url, id: 'part-1', secret: 'secret-1' } }));
   };
@@ -124,10 +132,12 @@ test('an authority of the server: its letters are checked before the code is sen
 
 test('the server cannot be reached: the code is kept, and the running agent redeems it', async () => {
   await using m = await machine();
+  const defaults = m.folder.file('defaults.json');
+  await writeFile(defaults, '{"network_configuration": {"fragment_id": "2A7d-1"}}');
   const port = await freePort();
   const agent = await spawnGroup({
     command: process.execPath,
-    args: [mainFile, 'run', '--config', m.config, '--root', m.root],
+    args: [mainFile, 'run', '--config', m.config, '--root', m.root, '--defaults', defaults],
     logFile: m.folder.file('agent.log'),
   });
   try {
@@ -141,6 +151,7 @@ test('the server cannot be reached: the code is kept, and the running agent rede
     while ((await m.part()) !== 'part-1') await systemClock.sleep(50);
     while ((await codes()).includes('SET_UP_CODE_WAITS')) await systemClock.sleep(50);
     assert.equal(on.seen.at(-1)?.code, 'ABCDEFGH');
+    assert.equal(on.seen.at(-1)?.fragment, '2A7d-1', 'which the defaults of the device name');
     assert.equal(await m.isKept(), false);
   } finally {
     await agent.stop({ termMs: 10_000 });
@@ -154,4 +165,16 @@ test('without a place to keep a code nothing is sent', async () => {
   const ran = await m.provision(['--code', `ABCD-EFGH@${on.url}`]);
   assert.notEqual(ran.code, 0);
   assert.equal(on.seen.length, 0);
+});
+
+test('a code is redeemed with the fragment that the defaults of the device name', async () => {
+  await using on = await server({});
+  await using m = await machine();
+  const defaults = m.folder.file('defaults.json');
+  await writeFile(defaults, '{"network_configuration": {"fragment_id": "2A7d-1"}}');
+  assert.equal((await m.provision(['--code', `ABCD-EFGH@${on.url}`, '--defaults', defaults])).code, 0);
+  assert.equal(on.seen.at(-1)?.fragment, '2A7d-1');
+  await writeFile(defaults, '{"network_configuration": {"fragment_id": "no ID\\r\\nx: y"}}');
+  assert.equal((await m.provision(['--code', `ABCD-EFGH@${on.url}`, '--defaults', defaults, '--force'])).code, 0);
+  assert.equal(on.seen.at(-1)?.fragment, '', 'what cannot be an ID is not sent');
 });

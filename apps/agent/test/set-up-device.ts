@@ -1,6 +1,6 @@
 // A device without credentials, for stories in other folders: the portal is the real process of the endpoints, the
 // provisioning is the agent's own over a simulated radio, and the real agent runs beside it with the same files.
-// Usage: node set-up-device.ts FOLDER. Prints {"portal": url}, then a line for each state of the network.
+// Usage: node set-up-device.ts FOLDER [FRAGMENT]. Prints {"portal": url}, then a line for each state of the network.
 import path from 'node:path';
 import { Cell, createLog } from '@platform/kit';
 import { spawnGroup, stderrSink, systemClock as clock } from '@platform/kit/node';
@@ -12,8 +12,8 @@ import { runtimeEnvironment } from '../src/install/unit.ts';
 import { Credentials } from '../src/link/credentials.ts';
 import { SetUpCode } from '../src/link/set-up-code.ts';
 import { setUpConnections } from '../src/link/set-up-connection.ts';
-import type { Credentials as Given } from '../src/machines/provisioning-state.ts';
-import { childEndpoints } from '../src/network/endpoints.ts';
+import type { Credentials as Given } from '../src/state-machines/provisioning-state.ts';
+import { childEndpoints } from '../src/network/hotspot-endpoints.ts';
 import type { ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
 import type { NetworkSettings } from '../src/network/network-settings.ts';
 import type { NetworkStatus } from '../src/network/network-status.ts';
@@ -21,7 +21,7 @@ import { followCredentialsProblem, noProblem } from '../src/network/credentials-
 import { Provisioning } from '../src/network/provisioning.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { SimNetwork } from '../src/os/sim/network.ts';
-import { listenerOf } from '../src/os/linux/process-table.ts';
+import { listenerOf } from '../src/os/linux/kernel/process-table.ts';
 import { posixPrograms } from '../src/os/posix/programs.ts';
 import { freePort } from './endpoints-rig.ts';
 import { NetworkWorld } from './network-world.ts';
@@ -44,7 +44,15 @@ const agent = await spawnGroup({
 const conditions = new Cell<readonly Condition[]>([]);
 const connect = setUpConnections({ root, clock, system });
 const codeFile = path.join(folder, 'set-up-code.json');
-const setUpCode = new SetUpCode({ file: codeFile, conditions, connect, version: '9.9.9', clock, log });
+const setUpCode = new SetUpCode({
+  file: codeFile,
+  conditions,
+  connect,
+  version: '9.9.9',
+  fragmentId: process.argv[3] ?? '',
+  clock,
+  log,
+});
 const credentials = new Credentials({
   file,
   copy: path.join(folder, 'last-good.json'),

@@ -1,7 +1,7 @@
 // Releases the memory of its start. Prints one JSON line each: file-backed memory before and after, and a self-test.
 import { readFileSync } from 'node:fs';
 import { captureLog, FakeClock } from '@platform/kit/testing';
-import { forgetStart } from '../src/os/linux/program-pages.ts';
+import { forgetStart } from '../src/os/linux/kernel/program-pages.ts';
 
 const fileKib = (): number => Number(/^RssFile:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
 const clock = new FakeClock();

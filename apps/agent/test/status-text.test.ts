@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentStatus, NetworkRowReport, SliceReport } from '@platform/contract/agent-status';
+import type { AgentStatus, NetworkRowReport, SliceReport } from '@platform/contract/machine/agent-status';
 import { statusText } from '../src/commands/status-text.ts';
 import { program, status } from './healthy-status.ts';
 

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { plainEnvironment, isAlive, processStartTime, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';

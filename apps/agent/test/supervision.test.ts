@@ -71,7 +71,7 @@ test('a port that another process has is reported with that process as soon as t
   const agent = w.start();
   await w.clock.advance(2 * minute);
   const conditions = conditionsOf(w);
-  assert.equal(conditions.get('SERVER_OBSTACLE'), 'Port 8080 is used by process 812 (nginx: master process).');
+  assert.equal(conditions.get('SERVER_CONFLICT'), 'Port 8080 is used by process 812 (nginx: master process).');
   assert.match(
     conditions.get('SERVER_CRASHES') ?? '',
     /times in a row; last: exit 1, after "listen tcp 0\.0\.0\.0:8080/,
@@ -150,7 +150,7 @@ test('a server that goes into the background is reported with the remedy, and no
   assert.deepEqual(report?.server?.lastExit?.lines, ['starting']);
   assert.deepEqual([...conditionsOf(w).keys()], ['SERVER_IN_BACKGROUND']);
   const [condition] = report?.conditions ?? [];
-  assert.match(condition?.remedy ?? '', /run in the foreground/);
+  assert.match(condition?.remedy ?? '', /Run the program in the foreground/);
   w.publish('1.0.1', good('1.0.1'));
   await w.clock.advance(10 * minute);
   assert.deepEqual([w.cloud.report.get()?.server?.runningVersion, [...conditionsOf(w).keys()]], ['1.0.1', []]);

@@ -273,7 +273,11 @@ test('a defaults file that cannot be used is reported', async () => {
 test('unknown keys of a defaults file are reported with the file, and its other fields act', async () => {
   const w = new World();
   const agent = w.start({
-    manufacturer: { later: 1, network_configuration: { hotspot_pasword: 'secret!!', user_idle_minutes: 7 } },
+    manufacturer: {
+      later: 1,
+      network_configuration: { hotspot_pasword: 'secret!!', user_idle_minutes: 7 },
+      version_control: { agent: 'dev' },
+    },
     manufacturerFile: '/etc/platform-defaults.json',
   });
   await w.clock.advance(minute);
@@ -282,10 +286,19 @@ test('unknown keys of a defaults file are reported with the file, and its other 
     found.map(({ message, path }) => [message, path]),
     [
       [
+        'agent.version_control in /etc/platform-defaults.json: no effect, because the management server chooses the versions.',
+        '',
+      ],
+      [
         'agent.later, agent.network_configuration.hotspot_pasword in /etc/platform-defaults.json: no effect, because this version does not know it.',
         '',
       ],
     ],
+  );
+  const { agentJson = '', file } = w.cloud.report.get()?.deviceDefaults ?? {};
+  assert.deepEqual(
+    [JSON.parse(agentJson), file],
+    [{ network_configuration: { user_idle_minutes: 7 } }, '/etc/platform-defaults.json'],
   );
   await end(w, agent);
 });

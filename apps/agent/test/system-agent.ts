@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { keepSystem } from '../src/composition/system-configuration.ts';

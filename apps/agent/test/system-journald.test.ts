@@ -4,14 +4,14 @@ import { mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { removeAll } from '../src/install/remove.ts';
 import { settingsOf } from '../src/state/settings.ts';
 import type { SystemSettings } from '../src/state/state.ts';
 import { applyJournald } from '../src/system/journald.ts';
 import { journaldFile, journaldText } from '../src/system/journald-limits.ts';
-import { keepPart, type SystemApplied } from '../src/system/keep.ts';
-import { planFiles, type FileSeen } from '../src/system/plan.ts';
+import { keepSettings, type SystemApplied } from '../src/system/keep.ts';
+import { planFiles, type FileSeen } from '../src/system/system-plan.ts';
 import type { SystemGoal } from '../src/system/system-goal.ts';
 import { systemGoal, systemMachine } from './system-machine.ts';
 
@@ -158,7 +158,7 @@ test('an /etc that cannot be written is one condition, retried with growing dela
     await last.catch(() => {});
     await at.clock.advance(0);
   };
-  const running = keepPart({ name: 'journald', goal, applied, apply }, parts, stop.signal);
+  const running = keepSettings({ name: 'journald', goal, applied, apply }, parts, stop.signal);
   await pass(0);
   for (const ms of [10_000, 20_000, 40_000]) await pass(ms);
   assert.deepEqual(attempts, [0, 10_000, 30_000, 70_000]);

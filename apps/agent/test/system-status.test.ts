@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { Cell } from '@platform/kit';
 import type { RestartDecision } from '../src/state/may-restart.ts';
 import { settingsOf } from '../src/state/settings.ts';

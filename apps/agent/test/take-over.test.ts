@@ -11,7 +11,7 @@ import { decide, type MigrationRequest } from '../src/take-over/decision.ts';
 import { mostFailures, recordCreated } from '../src/take-over/guard.ts';
 import { restoreOtherAgent, writeMoved } from '../src/take-over/moved.ts';
 import { findOtherAgent, putBack } from '../src/take-over/other-agent.ts';
-import { version } from '../src/versions/version.ts';
+import { version } from '../src/versions/own-version.ts';
 import { command } from './running-agent.ts';
 import { listen, TestCloud } from './test-cloud.ts';
 

@@ -18,7 +18,8 @@ import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import {
   type AgentReport,
   type DeviceSample,
-  RestartWish,
+  type OrderKind,
+  RestartRequest,
   type SampleBatch,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -51,6 +52,8 @@ export class TestCloud {
   maintenanceWindow: JsonObject | undefined;
   readonly serverRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
   readonly agentRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
+  /** Orders of operators that wait. */
+  readonly orders = new Cell<readonly { id: string; kind: OrderKind }[]>([]);
   /** How often an operator cleared the quarantine. */
   readonly clearance = new Cell(0);
   readonly report = new Cell<AgentReport | undefined>(undefined);
@@ -136,6 +139,7 @@ export class TestCloud {
             this.serverRelease.changed(over),
             this.agentRelease.changed(over),
             this.clearance.changed(over),
+            this.orders.changed(over),
             this.#restartsAsked.changed(over), // wakes without a change
             this.#clock.sleep(waitMs, over),
           ]);
@@ -144,8 +148,8 @@ export class TestCloud {
         }
         const fingerprint = this.#fingerprint();
         const checkInterval = durationFromMs(5_000);
-        const pending = isWaiting() ? RestartWish.WAITING : RestartWish.NONE;
-        const restart = this.reportsRestarts ? pending : RestartWish.UNSPECIFIED;
+        const pending = isWaiting() ? RestartRequest.WAITING : RestartRequest.NONE;
+        const restart = this.reportsRestarts ? pending : RestartRequest.UNSPECIFIED;
         if (fingerprint === request.knownFingerprint) return { checkInterval, fingerprint, notModified: true, restart };
         const release = this.serverRelease.get();
         const agent = this.agentRelease.get();
@@ -158,6 +162,7 @@ export class TestCloud {
           agent: this.agentConfig.get(),
           ...(this.maintenanceWindow && { maintenanceWindow: this.maintenanceWindow }),
           quarantineClearance: BigInt(this.clearance.get()),
+          orders: [...this.orders.get()],
           ...(release && { serverUpdateInfo: { filename: 'platform-server', unsigned: true, ...release } }),
           ...(agent && { agentUpdateInfo: { filename: 'platform-agent', unsigned: true, ...agent } }),
         };
@@ -229,7 +234,7 @@ export class TestCloud {
       const { url, version, sha256 } = cell.get() ?? {};
       return [url, version, sha256 && Buffer.from(sha256).toString('hex')];
     });
-    return JSON.stringify([this.content, this.agentConfig.get(), this.clearance.get(), named]);
+    return JSON.stringify([this.content, this.agentConfig.get(), this.clearance.get(), this.orders.get(), named]);
   }
 }
 

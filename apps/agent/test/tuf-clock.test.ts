@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
 import { releaseTime } from '../src/versions/trust/release-time.ts';
+import * as tufClient from 'tuf-js';
+import * as tufErrors from 'tuf-js/dist/error.js';
+import * as tufStore from 'tuf-js/dist/store.js';
 import { program } from './release-repository.ts';
 import { day, hour, start, world } from './tuf-world.ts';
 
@@ -63,4 +66,10 @@ test('tuf-js uses the given time: ten years later everything has expired', async
   await using w = await world();
   w.time.now = start + 3_650 * day;
   assert.equal(await w.outcome(program('1.0.0')), 'METADATA_EXPIRED');
+});
+
+test('the store of tuf-js is where the agent imports it, and still not part of its public interface', () => {
+  const errors = ['EqualVersionError', 'ExpiredMetadataError'];
+  assert.ok('TrustedMetadataStore' in tufStore && errors.every((name) => name in tufErrors));
+  assert.ok(!('TrustedMetadataStore' in tufClient), "import the store from 'tuf-js'");
 });

@@ -1,6 +1,6 @@
 /** A machine that checks releases against a repository that a test can manipulate. */
 import { rm } from 'node:fs/promises';
-import { errorCodeOf } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
 import { Cell, type Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';

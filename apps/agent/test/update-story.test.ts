@@ -139,12 +139,12 @@ test('an agent on trial is not blamed while it has turned the radio into a hotsp
     assert.match(statusOf(rig, 'agent')?.quarantined[0]?.reason ?? '', /: it did not reach the management server$/);
   }));
 
-test('an agent whose optional part fails is rolled back, unless the part recovers in time', () =>
+test('an agent whose optional task fails is rolled back, unless the task recovers in time', () =>
   runs(async (rig) => {
     rig.blamed.set(['network']);
     await update(rig, 'agent', '1.1.0');
     const [failed] = statusOf(rig, 'agent')?.quarantined ?? [];
-    assert.deepEqual([failed?.version, failed?.reason], ['1.1.0', 'after 10 minutes: its part network failed']);
+    assert.deepEqual([failed?.version, failed?.reason], ['1.1.0', 'after 10 minutes: its task network failed']);
     const { use } = rig.publish('agent', '1.2.0');
     use();
     await rig.until(() => startsOf(rig, '1.2.0') === 1, hour);
@@ -308,7 +308,7 @@ test('a server that is given as agent is refused by what it says of itself, and 
     };
     const sha256 = Buffer.from(server.id.slice(-12), 'hex');
     assert.equal(sha256.length, 6);
-    rig.cloud.agentRelease.set({ version: '3.0.0', url, wish: url, unsigned: true });
+    rig.cloud.agentRelease.set({ version: '3.0.0', url, desired: url, unsigned: true });
     await passes(rig, 3 * hour);
     const status = statusOf(rig, 'agent')!;
     assert.deepEqual([fetched, status.runningVersion, stateOf(rig, 'agent')], [1, '1.0.0', 'FAILED']);
@@ -423,7 +423,7 @@ test('the same bytes under another name do not update anything', () =>
   runs(async (rig) => {
     const pids = rig.machine.processes.running;
     const url = 'https://releases/server/1.0.0';
-    rig.cloud.serverRelease.set({ version: 'customURL', url, wish: url, unsigned: true });
+    rig.cloud.serverRelease.set({ version: 'customURL', url, desired: url, unsigned: true });
     await passes(rig, hour);
     const status = statusOf(rig, 'server')!;
     assert.deepEqual([rig.machine.processes.running, status.runningVersion, status.trial], [pids, '1.0.0', undefined]);

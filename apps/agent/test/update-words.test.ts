@@ -85,7 +85,7 @@ test('a build by URL is called by that URL and its hash, wherever it is named', 
     const url = 'https://builds.example/mine?token=secret';
     const shown = `https://builds.example/mine?… (1.1.0, sha256 ${hash})`;
     rig.machine.releases.files.set(url, bytes);
-    rig.cloud.serverRelease.set({ version: 'customURL', url, wish: url, unsigned: true });
+    rig.cloud.serverRelease.set({ version: 'customURL', url, desired: url, unsigned: true });
     assert.ok(await rig.until(() => rig.isWell() && statusOf(rig, 'server').runningVersion === shown, 2 * hour));
     const { installedVersion, wantedVersion, lastUpdate, why } = statusOf(rig, 'server');
     assert.deepEqual([installedVersion, wantedVersion, lastUpdate?.version], [shown, shown, shown]);
@@ -97,7 +97,7 @@ test('a build by URL is called by that URL and its hash, wherever it is named', 
     const worse = 'https://builds.example/worse';
     rig.publish('server', '1.3.0', 'crash');
     rig.machine.releases.files.set(worse, rig.machine.releases.files.get('https://releases/server/1.3.0-crash')!);
-    rig.cloud.serverRelease.set({ version: 'customURL', url: worse, wish: worse, unsigned: true });
+    rig.cloud.serverRelease.set({ version: 'customURL', url: worse, desired: worse, unsigned: true });
     assert.ok(await rig.until(() => statusOf(rig, 'server').quarantined.length > 0, 2 * hour));
     await passes(rig, 2);
     const { quarantined } = statusOf(rig, 'server');

@@ -9,11 +9,11 @@ import { linuxDevice } from '../src/os/linux/device.ts';
 import type { Device, FileSystem } from '../src/os/ports.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { idOf } from '../src/state/state.ts';
-import { fetchRelease } from '../src/versions/fetch.ts';
+import { fetchRelease } from '../src/versions/fetch-release.ts';
 import type { Program } from '../src/versions/layout.ts';
-import type { Fetched, FetchTask, Patches } from '../src/versions/ports.ts';
+import type { Fetched, FetchTask, Patches } from '../src/versions/fetch-ports.ts';
 import type { Trust } from '../src/versions/trust/trust.ts';
-import { programStore, type ProgramStore } from '../src/versions/store.ts';
+import { programStore, type ProgramStore } from '../src/versions/program-store.ts';
 import { agentBytes, serverBytes } from './programs.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 

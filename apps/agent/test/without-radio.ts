@@ -1,6 +1,6 @@
-import type { ForwardingCheck, HotspotForwarding } from '../src/os/linux/hotspot-forwarding.ts';
-import type { NetworkManagerParts } from '../src/os/linux/network-manager.ts';
-import { wifiCountry } from '../src/os/linux/wifi-country.ts';
+import type { ForwardingCheck, HotspotForwarding } from '../src/os/linux/networkmanager/hotspot-forwarding.ts';
+import type { NetworkManagerParts } from '../src/os/linux/networkmanager/network-manager.ts';
+import { wifiCountry } from '../src/os/linux/kernel/wifi-country.ts';
 import { systemClock } from '@platform/kit/node';
 
 /** The adapter's parts for radios and key files, on a machine without any. */

@@ -37,10 +37,10 @@ export function readArchive(folder = checkout): Archive | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  const found = JSON.parse(text) as Archive;
+  const archive = JSON.parse(text) as Archive;
   const at = (file: string): string => path.join(folder, file);
-  const releases = found.releases.map((one) => ({ ...one, file: at(one.file) }));
-  return { ...found, web: at(found.web), agent: at(found.agent), releases };
+  const releases = archive.releases.map((one) => ({ ...one, file: at(one.file) }));
+  return { ...archive, web: at(archive.web), agent: at(archive.agent), releases };
 }
 
 /** The bytes of a program for machines, which an archive holds compressed. */

@@ -66,13 +66,13 @@ export function addCompletion(program: Command, namesOf: NamesOf): void {
   });
 }
 
-interface Known {
+interface CompletedCommand {
   readonly value: string;
   readonly arguments: ReadonlyMap<string, unknown>;
 }
 
 /** Which kinds of names the word at the cursor can be. */
-export function kindsFor(commands: ReadonlyMap<string, Known>, words: readonly string[]): Kind[] {
+export function kindsFor(commands: ReadonlyMap<string, CompletedCommand>, words: readonly string[]): Kind[] {
   const [last = '', before = ''] = [words.at(-1), words.at(-2)];
   const flag = /^--(.+?)(?:=|$)/.exec(last.includes('=') ? last : before)?.[1];
   const ofFlag = flag === undefined ? undefined : kindOfWord[flag];

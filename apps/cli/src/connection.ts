@@ -4,9 +4,9 @@ import type { DescService } from '@bufbuild/protobuf';
 import { type Client, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
-import { objectOf, parseJson } from '@platform/contract/json-object';
-import { parseServerUrl } from '@platform/contract/server-url';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { objectOf, parseJson } from '@platform/contract/text/json-object';
+import { parseServerUrl } from '@platform/contract/provisioning/server-url';
 import { readTextSync, unusableRemedy, unusableText, Usage, useProxiesOf } from '@platform/kit/node';
 import { defaultDataFolder } from './data-folder.ts';
 
@@ -113,9 +113,10 @@ export async function connect(
 async function findOrganization(client: PlatformClient, named: string | undefined): Promise<string> {
   const { organizations } = await client.appClient.listOrganizations({});
   if (named !== undefined) {
-    const found = organizations.find((one) => one.id === named) ?? organizations.find((one) => one.name === named);
-    if (!found) throw new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: named });
-    return found.id;
+    const organization =
+      organizations.find((one) => one.id === named) ?? organizations.find((one) => one.name === named);
+    if (!organization) throw new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: named });
+    return organization.id;
   }
   const [only, ...more] = organizations;
   if (!only) throw new PlatformError('ORGANIZATION_NOT_FOUND');

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { PlatformApiError } from '@platform/client';
-import { errorCodeOf, errorDomain, errorTable, PlatformError } from '@platform/contract/errors';
+import { errorCodeOf, errorDomain, errorTable, PlatformError } from '@platform/contract/errors/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { isNotText } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
@@ -32,7 +32,7 @@ export const exitCodesHelp = `Exit codes of platform
     6  the training job that was waited for was canceled
     7  the server cannot be reached or is busy: the same command may work later
     8  saved, but a part of it cannot work: see the warnings
-    9  done, but some files, annotations or images were left out: see the lines that say which
+    9  done, but some files, annotations, images or machines were left out: see the lines that say which
   130  stopped by Ctrl-C or a signal
 
 Results go to stdout, everything else to stderr. With --json stdout holds one JSON document

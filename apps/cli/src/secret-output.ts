@@ -1,5 +1,5 @@
 import { fchmodSync, fstatSync } from 'node:fs';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite } from '@platform/kit/node';
 
 /**

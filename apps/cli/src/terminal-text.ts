@@ -1,4 +1,4 @@
-import { showable } from '@platform/contract/names';
+import { showable } from '@platform/contract/text/names';
 
 /** Text that cannot move the cursor, change colours, reverse the text direction or forge lines. */
 export const printable = showable;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { choice, collectList, keyValues, seconds, timeBefore, timeVersion, wholeNumber } from './values.ts';
 
 const refused = (pattern: RegExp) => (error: unknown) =>

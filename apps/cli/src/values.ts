@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** Parses command-line text into numbers, lists and durations, or throws a clear error. */
 const refuse = (field: string, value: string, limit: string): PlatformError =>

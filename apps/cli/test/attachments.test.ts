@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { tempFolder } from '@platform/kit/testing';
 import { makeKeyFolder, readKeyFolders, type KeyRing } from '@platform/releases/key-folder';
 import { makeKey, readKey } from '@platform/releases/keys';
@@ -76,9 +76,9 @@ test('a publisher takes the files beside the program, and no file of another pro
   await writeFile(folder.file('agent.licenses.txt'), 'licenses');
   await writeFile(folder.file('agent.sbom.cdx.json'), sbom);
   for (const at of [of, { ...of, file: folder.file('agent.gz') }]) {
-    const found = await readAttachments(at);
+    const attachments = await readAttachments(at);
     assert.deepEqual(
-      found.map(({ kind, bytes }) => [kind, bytes.toString()]),
+      attachments.map(({ kind, bytes }) => [kind, bytes.toString()]),
       [
         ['sbom', sbom.toString()],
         ['licenses', 'licenses'],

@@ -36,6 +36,7 @@ Installs platform-agent as a systemd service, or removes it.
   --url URL          Also PLATFORM_AGENT_URL; http, https or file. --sha256: also PLATFORM_AGENT_SHA256.
   --force            Replace other credentials and other agents. Also FORCE=1.
   --no-start         Install, do not start.
+  --container        Without systemd: install, then stay and keep the agent running. Default --config ROOT/etc/platform.json.
 
 Credentials: set PLATFORM_API_KEY_ID, PLATFORM_API_KEY and PLATFORM_PART_ID, and the file is fetched; or put the file there.
 A proxy is taken from https_proxy, http_proxy, all_proxy and no_proxy, for the download and for the agent.
@@ -45,16 +46,64 @@ TEXT
 }
 
 say() { printf '%s\n' "$*"; }
-refuse() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
-failed() { printf 'install.sh: %s\n' "$*" >&2; exit 2; }
-untrusted() { printf 'install.sh: %s\nNothing was run.\n' "$*" >&2; exit 3; }
+refuse() { printf 'install.sh: %s\n' "$*" >&2; report failed "$*" > /dev/null; exit 1; }
+failed() { printf 'install.sh: %s\n' "$*" >&2; report failed "$*" > /dev/null; exit 2; }
+untrusted() { printf 'install.sh: %s\nNothing was run.\n' "$*" >&2; report failed "$* Nothing was run." > /dev/null; exit 3; }
 has() { command -v "$1" > /dev/null 2>&1; }
+
+# report STEP DETAIL: with a one-time key, tells the page that waits for this machine how far this came. It prints the
+# status of the answer, and never fails.
+report() {
+  [ -n "$once" ] || return 0
+  case $server in https://*) protocols='=https' ;; *) protocols='=http,https' ;; esac
+  printf 'header = "key_id: %s"\nheader = "key: %s"\nheader = "x-installer: %s"\n' "$PLATFORM_API_KEY_ID" "$PLATFORM_API_KEY" "$installer" |
+    curl -sS -K - -X POST -G --data-urlencode "step=$1" --data-urlencode "detail=$2" --proto "$protocols" --connect-timeout 10 --max-time 20 \
+      ${once_authority:+--cacert "$once_authority"} -o /dev/null -w '%{http_code}' "$server/api/install-steps" 2> /dev/null || :
+}
+
+# Reports begin with a one-time key alone: others are keys of users.
+begin_reports() {
+  case ${PLATFORM_API_KEY:-}:${PLATFORM_API_KEY_ID:-} in
+    *[!A-Za-z0-9_:-]*) return 0 ;;
+    once_*:?*) ;;
+    *) return 0 ;;
+  esac
+  { has curl && has sha256sum && has cut; } || return 0
+  # The same until this is done, so that the key works again after a failure.
+  installer=$(cat "$root/cache/install/installer" 2> /dev/null)
+  [ ${#installer} = 32 ] || installer=$(head -c 16 /dev/urandom | sha256sum | cut -c 1-32)
+  if [ -n "$authority" ]; then
+    once_authority=$(mktemp) || return 0
+    trap 'rm -f "$once_authority"' EXIT
+    printf '%s\n' "$authority" > "$once_authority"
+  fi
+  once=1
+  case $(report started "$(uname -s) $(uname -m)") in
+    401)
+      once=''
+      has_credentials ||
+        refuse 'the one-time key of this line was used, has expired, was replaced by a newer one, or never existed. Make a new line in the web app (the machine, CONNECT, "Add this machine"), and paste that.'
+      say 'The one-time key works no more. This machine has its credentials already, and keeps them.'
+      unset PLATFORM_API_KEY_ID PLATFORM_API_KEY PLATFORM_PART_ID
+      ;;
+    429)
+      once=''
+      refuse 'too many wrong one-time keys were tried from this network. Wait a minute, then paste the line again.'
+      ;;
+  esac
+}
+
+# whether the credentials of this part are here
+has_credentials() {
+  [ -n "${PLATFORM_PART_ID:-}" ] && [ -s "$config" ] || return 1
+  case $(cat "$config" 2> /dev/null) in *"\"$PLATFORM_PART_ID\""*) return 0 ;; *) return 1 ;; esac
+}
 
 # the next argument of an option
 need_value() { [ "$2" -gt 1 ] || refuse "$1 needs a value. See --help."; }
 
 read_arguments() {
-  action=$default_action root=/opt/platform config=/etc/platform.json version=${PLATFORM_AGENT_VERSION:-stable}
+  action=$default_action root=/opt/platform config='' is_container='' version=${PLATFORM_AGENT_VERSION:-stable}
   custom_url=${PLATFORM_AGENT_URL:-} custom_sha256=${PLATFORM_AGENT_SHA256:-} is_unsigned='' binary='' sums='' sig='' trusted_root=''
   force=${FORCE:-} no_start='' keep_credentials='' server=${PLATFORM_URL:-$server_url}
   while [ $# -gt 0 ]; do
@@ -72,6 +121,7 @@ read_arguments() {
       --unsigned) is_unsigned=1 ;;
       -f | --force) force=1 ;;
       --no-start) no_start=1 ;;
+      --container) is_container=1 ;;
       --uninstall) action=uninstall ;;
       --keep-credentials) keep_credentials=1 ;;
       -h | --help) usage; exit 0 ;;
@@ -81,6 +131,7 @@ read_arguments() {
   done
   [ "$force" = 0 ] && force=''
   case $root in /*[!/]*) ;; *) refuse "--root $root: give the full path of a folder that is not /." ;; esac
+  [ -n "$config" ] || if [ -n "$is_container" ]; then config=$root/etc/platform.json; else config=/etc/platform.json; fi
   case $config in /*) ;; *) refuse "--config $config: give the full path of the file." ;; esac
   case $version in '' | *[!A-Za-z0-9.+-]*) refuse "\"$version\" is not a version: write stable, dev, or one as 1.2.3." ;; esac
   server=${server%/}
@@ -103,8 +154,8 @@ check_machine() {
   if [ "$platform" = linux-amd64 ] && [ -r /proc/cpuinfo ] && ! grep -q -w sse4_2 /proc/cpuinfo; then
     refuse 'the processor lacks SSE4.2, which the agent needs.'
   fi
-  if [ ! -d /run/systemd/system ] || ! has systemctl; then
-    refuse 'systemd does not run here, and the agent is one of its services. In a container start "platform-agent run" yourself.'
+  if [ -z "$is_container" ] && { [ ! -d /run/systemd/system ] || ! has systemctl; }; then
+    refuse 'systemd does not run here, and the agent is one of its services. In a container use the line for containers, which ends with --container.'
   fi
   for program in sha256sum df tail tr cut sed cp mv mkdir chmod rm; do
     has "$program" || refuse "the program \"$program\" is missing: install it (coreutils, sed) and run this again."
@@ -322,6 +373,8 @@ get_signed() {
     get_trusted_root
     if [ -f "$root/bin/platform-agent" ] && [ "$(sha256_of "$root/bin/platform-agent")" = "$sha256" ]; then
       say "platform-agent $version is here already."
+      report downloaded "platform-agent $version for $platform was here already" > /dev/null
+      report verified "its SHA-256 is that of the list of $server" > /dev/null
       agent=$root/bin/platform-agent
       return 0
     fi
@@ -351,7 +404,12 @@ get_custom() {
 
 check_file() {
   found=$(sha256_of "$work/platform-agent")
-  [ "$found" = "$sha256" ] && return 0
+  report downloaded "platform-agent $version for $platform, $(($(wc -c < "$work/platform-agent") / 1000000)) MB" > /dev/null
+  if [ "$found" = "$sha256" ]; then
+    if [ -n "$custom_url" ]; then by='its SHA-256 is the one that was given'; elif has openssl; then by='SHA-256 in the list that the key of the server signed'; else by='SHA-256 in the script, which came over https'; fi
+    report verified "$by" > /dev/null
+    return 0
+  fi
   rm -f "$work/platform-agent" "$work/part"
   untrusted "what was downloaded has the sha256 $found, and it should have $sha256. It was removed; run this again."
 }
@@ -366,6 +424,7 @@ hold_work() {
     exec 9> "$work/lock"
     flock -n 9 || refuse 'another install runs on this machine.'
   fi
+  [ -z "$once" ] || printf '%s\n' "$installer" > "$work/installer" || failed "$work can't be written."
   authority_file=''
   if [ -n "$authority" ]; then
     authority_file=$work/authority.pem
@@ -373,12 +432,48 @@ hold_work() {
   fi
 }
 
+# Stays as the main process of the container.
+keep_running() {
+  exec "$root/bin/platform-agent" supervise --root "$root" --config "$config" < /dev/null
+}
+
+# run_agent ARGUMENTS: sets code; what it prints on stderr is kept for the report, too
+run_agent() {
+  code=0
+  if [ -z "$once" ] || ! has tee; then
+    PLATFORM_URL=$server "$agent" "$@" < /dev/null 9>&- || code=$?
+    return 0
+  fi
+  rm -f "$work/code"
+  {
+    {
+      PLATFORM_URL=$server PLATFORM_INSTALLER=$installer "$agent" "$@" < /dev/null 2>&1 >&3 3>&- 9>&-
+      printf '%s\n' "$?" > "$work/code"
+    } | tee "$work/said" >&2 3>&- 9>&-
+  } 3>&1
+  code=$(cat "$work/code" 2> /dev/null) || code=70
+}
+
+# agent_failed CODE TEXT: what the agent said is the reason on the page
+agent_failed() {
+  said=$(tail -n 4 "$work/said" 2> /dev/null | tr '\n' ' ')
+  report failed "${said:-$2}" > /dev/null
+  once=''
+  [ "$1" != 4 ] || refuse "$2"
+  failed "$2"
+}
+
 install_agent() {
+  begin_reports
   check_root
   check_machine
   check_credentials
   check_others
   check_space
+  # A container that starts again: the agent itself decides its version from now on.
+  if [ -n "$is_container" ] && [ -x "$root/bin/platform-agent" ] && [ -s "$config" ] && [ -z "${PLATFORM_API_KEY:-}" ]; then
+    keep_running
+  fi
   hold_work
   agent=$work/platform-agent
   if [ -n "$custom_url" ]; then get_custom; else get_signed; fi
@@ -391,13 +486,23 @@ install_agent() {
   [ -z "$is_unsigned" ] || set -- "$@" --unsigned
   [ -z "$force" ] || set -- "$@" --force --replace
   [ -z "$no_start" ] || set -- "$@" --no-start
-  code=0
-  PLATFORM_URL=$server "$agent" "$@" < /dev/null 9>&- || code=$?
+  [ -z "$is_container" ] || set -- "$@" --unit-folder "$root/etc" --link-folder "$root/etc"
+  run_agent "$@"
   case $code in
-    0) rm -rf "$work" ;;
-    4) refuse 'the agent refused to be installed, see above.' ;;
-    *) failed "\"platform-agent install\" ended with $code, see above. What ran here before still runs." ;;
+    0) ;;
+    4) agent_failed 4 'the agent refused to be installed, see above.' ;;
+    *) agent_failed "$code" "\"platform-agent install\" ended with $code, see above. What ran here before still runs." ;;
   esac
+  # Runs on in a container: what held the lock must not.
+  exec 9>&-
+  rm -rf "$work"
+  if [ -n "$is_container" ]; then
+    report installed "platform-agent ${version:-} runs as the main process of a container" > /dev/null
+    rm -f "$once_authority"
+    keep_running
+  fi
+  if [ -n "$no_start" ]; then is="is installed, and not started"; else is='is installed, and platform-agent.service runs'; fi
+  report installed "platform-agent ${version:-} $is" > /dev/null
 }
 
 remove_folder() {
@@ -434,6 +539,7 @@ uninstall_agent() {
 
 main() {
   set -u
+  once='' once_authority='' installer=''
   PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
   read_arguments "$@"
   case $action in

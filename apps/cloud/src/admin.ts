@@ -1,7 +1,7 @@
 // The administration of a server's data, as a program of its own: `platform admin …` starts it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { createLog, errorText, formatBytes } from '@platform/kit';
 import { onSignals, options, type OptionValues, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import type { Damage } from './backup/backup-folder.ts';
@@ -198,9 +198,7 @@ async function verify(given: Given<'verify'>, work: Work): Promise<Printed> {
     ...found.keysElsewhere.map(
       (name) => `The keys of ${name} are kept elsewhere; name them with --keys to check them.`,
     ),
-    ...found.withoutMac.map(
-      (name) => `${name} has no MAC: nothing proves who made it. Backups of this version have one.`,
-    ),
+    ...found.withoutMac.map((name) => `${name} has no MAC: nothing proves who made it. Every backup is made with one.`),
     ...found.notAuthenticated.map(
       (name) => `The MAC of ${name} was not checked: name the key file of its installation with --backup-key.`,
     ),

@@ -1,6 +1,7 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { machineCalls } from './fleet/machine-calls.ts';
+import { fragmentCalls } from './fragments/fragment-calls.ts';
 import { logCalls } from './logs/log-calls.ts';
 import { keyCalls } from './organizations/key-calls.ts';
 import { organizationCalls } from './organizations/organization-calls.ts';
@@ -12,7 +13,8 @@ type AppDeps = Parameters<typeof organizationCalls>[0] &
   Parameters<typeof machineCalls>[0] &
   Parameters<typeof keyCalls>[0] &
   Parameters<typeof logCalls>[0] &
-  Parameters<typeof registryCalls>[0];
+  Parameters<typeof registryCalls>[0] &
+  Parameters<typeof fragmentCalls>[0];
 
 /** Calls that are missing here return UNIMPLEMENTED. */
 export const appRoutes =
@@ -25,5 +27,6 @@ export const appRoutes =
       ...keyCalls(deps),
       ...logCalls(deps),
       ...registryCalls(deps),
+      ...fragmentCalls(deps),
     });
   };

@@ -1,6 +1,7 @@
 import { dataDownloads } from './data/data-downloads.ts';
 import { sequenceExportDownloads } from './data/sequence-export-downloads.ts';
 import type { Database } from './database/database.ts';
+import { installKeys } from './fleet/install-keys.ts';
 import { machineConfigRoutes } from './fleet/machine-config-download.ts';
 import { setUpCodeRoutes } from './fleet/set-up-codes.ts';
 import { healthRoutes } from './health/health-pages.ts';
@@ -18,7 +19,7 @@ import type { Route } from './wire/exchange.ts';
 export type HttpDeps = Parameters<typeof healthRoutes>[0] &
   Parameters<typeof metricsRoutes>[0] &
   Parameters<typeof signInRoutes>[0] &
-  Parameters<typeof machineConfigRoutes>[0] &
+  Omit<Parameters<typeof machineConfigRoutes>[0], 'installKeys'> &
   Parameters<typeof setUpCodeRoutes>[0] &
   Parameters<typeof authorityRoutes>[0] &
   Parameters<typeof installRoutes>[0] &
@@ -33,11 +34,13 @@ export type HttpDeps = Parameters<typeof healthRoutes>[0] &
 /** All HTTP routes except RPC; the web app's route matches all remaining paths. */
 export function httpRoutes(deps: HttpDeps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] {
   const unproven = { ...deps, db: deps.unprovenDb };
+  const keys = installKeys(unproven);
   return [
     ...healthRoutes(deps),
     ...metricsRoutes(deps),
     ...signInRoutes(unproven),
-    ...machineConfigRoutes(deps),
+    ...machineConfigRoutes({ ...deps, installKeys: keys }),
+    ...keys.routes,
     ...setUpCodeRoutes(unproven),
     ...authorityRoutes(deps),
     ...installRoutes(deps),

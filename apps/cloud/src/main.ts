@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { startFailureStatus } from '@platform/contract/start-failure';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { startFailureStatus } from '@platform/contract/releases/start-failure';
 import { createLog, errorText } from '@platform/kit';
 import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { type CloudOptions, cloudOptions } from './options.ts';

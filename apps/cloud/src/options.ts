@@ -117,6 +117,13 @@ const table = {
     max: 31,
     description: 'Days that the samples of what machines use are kept: about 50 KB a day and machine.',
   },
+  liveMbPerDay: {
+    type: 'number',
+    default: 200,
+    min: 0,
+    description:
+      'MB of live images that one machine may send in a day (UTC). Counted in memory: a restart of the server begins at 0. 0: no live views.',
+  },
   jobLogDays: {
     type: 'number',
     default: 7,
@@ -134,7 +141,8 @@ const table = {
     type: 'number',
     default: 1000,
     min: 10,
-    description: 'Configuration revisions of a part that are all kept. The last older revision of each day stays, too.',
+    description:
+      'Revisions of a configuration, and of a fragment, that are all kept. The last older revision of each day stays, too.',
   },
   unnamedFileHours: {
     type: 'number',

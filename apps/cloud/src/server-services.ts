@@ -6,6 +6,7 @@ import { type Identities, identities } from './access/identities.ts';
 import type { Secrets } from './access/secrets.ts';
 import { type Tokens, tokens } from './access/tokens.ts';
 import { scheduleBackups } from './backup/scheduled.ts';
+import { watchConditions } from './conditions/watch.ts';
 import { organizationUsage } from './blobs/organization-usage.ts';
 import { makeExports } from './data/sequence-exports.ts';
 import { type Changes, followChanges } from './database/changes.ts';
@@ -22,6 +23,7 @@ import type { HealthDeps } from './health/installation-service.ts';
 import { readiness } from './health/readiness.ts';
 import type { HttpDeps } from './http-routes.ts';
 import { startImages } from './images/images.ts';
+import { liveRequests } from './live/live-requests.ts';
 import { logWriter } from './logs/log-writer.ts';
 import { UnknownCodes } from './fleet/unknown-codes.ts';
 import { partRuns } from './machines/part-runs.ts';
@@ -65,7 +67,7 @@ export function startServices(
   const { database, data } = of;
   const { db } = database;
   const stop = stopping.signal;
-  const { done, ...machines } = machineState({ ...database, secrets: data.secrets, clock, log, stop });
+  const { done, ...machines } = machineState(options, { ...database, secrets: data.secrets, clock, log, stop });
   const steady = steadyTime(clock);
   const work = Promise.all([
     done,
@@ -75,6 +77,7 @@ export function startServices(
   ]);
   stopping.defer(() => work);
   const health = measuredHealth(options, of, { clock, log }, stopping);
+  const conditions = startConditions({ ...data, ...database, ...machines, ...health, clock, log }, stopping);
   const images = startImages({ ...data, db, clock, log: log.child('images') }, stop);
   stopping.defer(() => images.done);
   const failed = failedSignIns({ db, clock, log }, stop);
@@ -90,6 +93,7 @@ export function startServices(
     authenticator: signIn.authenticator,
     failedSignIns: failed,
     images,
+    conditions,
     clock,
     steady,
     log,
@@ -136,14 +140,23 @@ function measuredHealth(
   };
 }
 
+function startConditions(deps: Parameters<typeof watchConditions>[0], { signal, defer }: Stopping) {
+  const watch = watchConditions({ ...deps, log: deps.log.child('conditions') }, signal);
+  defer(() => watch.done);
+  return watch;
+}
+
 /** What machines are answered from: caches of their configurations and of releases, and their presence. */
-function machineState({
-  clock,
-  log,
-  stop,
-  secrets,
-  ...database
-}: ServerDatabase & { secrets: Secrets; clock: Clock; log: Log; stop: AbortSignal }) {
+function machineState(
+  { liveMbPerDay }: CloudOptions,
+  {
+    clock,
+    log,
+    stop,
+    secrets,
+    ...database
+  }: ServerDatabase & { secrets: Secrets; clock: Clock; log: Log; stop: AbortSignal },
+) {
   const { db, notifications } = database;
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop });
   const releases = releaseCache(db, changes);
@@ -169,8 +182,9 @@ function machineState({
   const { done: stored, ...runs } = partRuns({ db, changes, clock, log, stop });
   const hosts = reportedHosts(db, sourceOf, { runs, clock });
   const personal = personalAnswers({ db, secrets, runs, clock });
-  const done = Promise.all([followed, flushed, stored]);
-  return { changes, releases, answers, configs, presence: present, hosts, runs, personal, done };
+  const { done: swept, ...live } = liveRequests({ clock, liveMbPerDay, stop });
+  const done = Promise.all([followed, flushed, stored, swept]);
+  return { changes, releases, answers, configs, presence: present, hosts, runs, personal, live, done };
 }
 
 /** @param onFailed - called with each failed sign-in. */

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Clock, errorText, type Log } from '@platform/kit';
 import { forgetProcesses, isRunningCopy, markRunning, unmarkRunning } from './backup/running-mark.ts';
 import { openSecrets, type Secrets } from './access/secrets.ts';
@@ -131,7 +131,6 @@ export async function openServerDatabase(
   await requireOwnBlobs(db, {
     folder: path.join(dataFolder, blobsFolder),
     installationId: secrets.installationId,
-    isUpgraded: applied.length > 0,
   });
   if (options.newKeys) await restoreFirstKeys(db, secrets);
   const notifications = await openNotifications(connection, clock, log);

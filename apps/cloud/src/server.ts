@@ -1,6 +1,6 @@
 import path from 'node:path';
-import type { PlatformError } from '@platform/contract/errors';
-import { installScriptCommand } from '@platform/contract/install-command';
+import type { PlatformError } from '@platform/contract/errors/errors';
+import { installScriptCommand } from '@platform/contract/provisioning/install-command';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import type { FirstRun, Secrets } from './access/secrets.ts';

@@ -11,6 +11,8 @@ import { unproven } from './attack/callers.ts';
 import { contentsOf } from './attack/contents.ts';
 import { type Trial, tryAll } from './attack/matrix.ts';
 import type { Right } from './attack/rights.ts';
+import { rightsOfBulk } from './attack/rights-of-bulk.ts';
+import { rightsOfConditions } from './attack/rights-of-conditions.ts';
 import { rightsOfData, rightToWipe } from './attack/rights-of-data.ts';
 import { rightsOfMachines } from './attack/rights-of-machines.ts';
 import { type PageRight, rightsOfPages } from './attack/rights-of-pages.ts';
@@ -109,6 +111,8 @@ test('every call and every page, by everybody: the answer of the table, and noth
   using wire = wireTo(world.on.url);
   const calls = [
     ...rightsOfData,
+    ...rightsOfBulk,
+    ...rightsOfConditions,
     ...rightsOfMachines,
     ...rightsOfTraining,
     rightToSign(await readKeyFolders([folder.path])),
@@ -124,6 +128,6 @@ test('every call and every page, by everybody: the answer of the table, and noth
   const ofPages = await tryAll({ world, contents, unauthenticated }, await trialsOfPages(world, wire, rightsOfPages));
   t.diagnostic(`calls ${JSON.stringify(ofCalls.counts)}, pages ${JSON.stringify(ofPages.counts)}`);
   const wrong = [...ofCalls.wrong, ...ofPages.wrong];
-  for (const line of wrong) console.log(line);
+  for (const line of wrong) t.diagnostic(line);
   assert.equal(wrong.length, 0, 'wrong answers: the lines above name them');
 });

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { plainEnvironment, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import {
@@ -171,7 +171,7 @@ test('what verify says of a manifest that cannot be read is one sentence; backup
   const [first = ''] = stderr.split('. ');
   assert.equal(
     first,
-    `BACKUP_DAMAGED: The backup cannot be used as it is: ${path.join(at, 'manifest.json')}: manifest.json cannot be read`,
+    `BACKUP_DAMAGED: The backup is damaged and cannot be restored: ${path.join(at, 'manifest.json')}: manifest.json cannot be read`,
   );
 });
 
@@ -371,6 +371,12 @@ test('what cannot be backed up or restored is refused with its reason', async (t
   await refused('a folder that is not empty', 'RESTORE_TARGET_IN_USE', () =>
     restoreTo(target, backups, { keys: elsewhere }),
   );
+  const migrations = (await findSnapshot(backups, undefined)).manifest.database.migrations;
+  await edit(({ database }) => void (database.migrations = [{ name: '0058_conditions.sql', sha256: '0' }]));
+  await refused('a version before the first release', 'DATA_NOT_RELEASED', () =>
+    restoreTo(target, backups, { keys: elsewhere }),
+  );
+  await edit(({ database }) => void (database.migrations = migrations));
   await edit(({ database }) => database.migrations.push({ name: '9999_later.sql', sha256: '0' }));
   await refused('a newer schema', 'BACKUP_NEWER', () => restoreTo(target, backups, { keys: elsewhere }));
   // Whoever can write to the folder can also write the sum beside the manifest.

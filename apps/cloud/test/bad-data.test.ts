@@ -6,7 +6,7 @@ import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { parseDatasetLine } from '@platform/contract/job';
+import { parseDatasetLine } from '@platform/contract/job/job';
 import { readBlob } from '../src/blobs/blob-store.ts';
 import { datasetOf, submission } from './training-data.ts';
 import { outcome, trainingServer, type TrainingServer } from './training-server.ts';

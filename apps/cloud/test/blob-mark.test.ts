@@ -75,6 +75,16 @@ test('an empty folder is marked while no row names a file, and refused afterward
   await on.startOnce();
 });
 
+test('a first start that was killed before it marked the folder: the next one finds the files, and marks it', async () => {
+  await using on = await installation();
+  await on.startOnce();
+  await on.storeProgram('one');
+  const mark = path.join(on.blobs, 'installation.json');
+  await rm(mark);
+  await on.startOnce();
+  assert.ok(existsSync(mark));
+});
+
 test('a folder of another installation is refused', async () => {
   await using on = await installation();
   await on.startOnce();

@@ -1,6 +1,6 @@
 // Each caller has one budget of calls and bytes for RPC, streams, pages and config checks. Other callers keep theirs.
 import assert from 'node:assert/strict';
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import test from 'node:test';
 import { fromBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
@@ -154,15 +154,13 @@ test('signed links draw on a budget of whoever signed them, and on nothing else 
     assert.equal((await fetch(changed)).status, 401, what);
 });
 
-test('a link of a server that named no signer is read until it expires, and pays for itself', () => {
+test('a link names its signer, and expires', () => {
   const key = randomBytes(32);
-  const signature = createHmac('sha256', key).update('signed url\n/data/a/b/c\n1000').digest('base64url');
-  const link = new URL(`http://host/data/a/b/c?expires=1000&signature=${signature}`);
-  assert.equal(signerOf(key, link, 999_000), '/data/a/b/c');
-  assert.throws(() => signerOf(key, link, 1_000_000), { code: 'NOT_AUTHENTICATED' });
-  const [ours, theirs] = (['api_key', 'person'] as const).map((kind) =>
-    signerOf(key, new URL(signedPath(key, '/data/a/b/c', 1_000_000, { kind, id: 'k' }), 'http://host'), 999_000),
-  );
+  const [ours, theirs] = (['api_key', 'person'] as const).map((kind) => {
+    const link = new URL(signedPath(key, '/data/a/b/c', 1_000_000, { kind, id: 'k' }), 'http://host');
+    assert.throws(() => signerOf(key, link, 1_000_000), { code: 'NOT_AUTHENTICATED' });
+    return signerOf(key, link, 999_000);
+  });
   assert.match(`${ours} ${theirs}`, /^[\w-]{16} [\w-]{16}$/);
   assert.notEqual(ours, theirs);
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { ConnectError } from '@connectrpc/connect';
-import { actedOn } from '@platform/contract/config-effect';
+import { actedOn } from '@platform/contract/config/effect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import {
@@ -14,7 +14,7 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { platformServerKnowledge } from '@platform/contract/machine-server/resources';
 import { packageProblems } from '../src/configs/package-problems.ts';
 import { failure } from './failure.ts';
 import { archiveOf, scriptEntries } from './script-archive.ts';

@@ -19,7 +19,7 @@ import {
   OnlineStateSchema,
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { isReportPast, reportValidMs } from '@platform/contract/report-age';
+import { isReportPast, reportValidMs } from '@platform/contract/machine/report-age';
 import { checkInterval, onlineForMs } from '../src/machines/rules/online.ts';
 import { recordChange } from '../src/database/changes.ts';
 import { at } from '../src/database/database.ts';

@@ -75,7 +75,7 @@ async function machineOf(on: Server, name: string) {
     },
     async repeated(): Promise<string> {
       const found = (await fleet.getMachine({ id: machineId })).machine?.conditions ?? [];
-      return found.find(({ code }) => code === 'SPOOL_REPEATED')?.message.split(' came')[0] ?? '';
+      return found.find(({ code }) => code === 'SPOOL_REPEATED')?.message.split(' arrived')[0] ?? '';
     },
     async capture(text: string, tookMs: number): Promise<string> {
       const time = timestampFromMs(tookMs);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { databaseHost } from '../src/database/database-host.ts';
 import { holdDatabase } from '../src/database/exclusive.ts';

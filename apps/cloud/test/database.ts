@@ -1,16 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { after } from 'node:test';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { createLog, type Log } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
-import { startCluster, type Cluster } from '../src/postgres/cluster.ts';
-import { openOwnDatabase } from '../src/postgres/roles.ts';
+import type { Cluster } from '../src/postgres/cluster.ts';
 import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/database/database.ts';
 import { unhandledFailures } from '../src/process/unhandled.ts';
-import { migrate } from '../src/database/migrate.ts';
+import { startPrepared, template } from './prepared-cluster.ts';
 
 /** Shows warnings and errors of the server under test. */
 export const testLog: Log = createLog({
@@ -22,9 +18,8 @@ export const testLog: Log = createLog({
 
 export const testUnhandled = unhandledFailures(testLog);
 
-type Started = { cluster: Cluster; folder: string };
-const memo: { started: Promise<Started> | undefined } = { started: undefined };
-const template = 'migrated';
+/** One cluster per test process. */
+const memo: { started: ReturnType<typeof startPrepared> | undefined } = { started: undefined };
 
 const connectionTo = (cluster: Cluster, database: string): Connection & { is: 'socket' } => ({
   is: 'socket',
@@ -33,21 +28,6 @@ const connectionTo = (cluster: Cluster, database: string): Connection & { is: 's
   user: cluster.user,
   database,
 });
-
-/** One cluster per test process; nothing in it must last, so it runs without fsync. */
-async function start(): Promise<Started> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'platform-db-'));
-  const cluster = await startCluster({
-    folder: path.join(folder, 'postgres'),
-    clock: systemClock,
-    log: testLog,
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '100' },
-  });
-  // The rights match the server's: no test works with more.
-  await openOwnDatabase(cluster, template, testLog);
-  await migrate(connectionTo(cluster, template), folder);
-  return { cluster, folder };
-}
 
 async function run(connection: Connection, statement: string): Promise<void> {
   const client = new Client(clientConfig(connection));
@@ -59,7 +39,7 @@ after(async () => {
   if (!memo.started) return;
   const { cluster, folder } = await memo.started;
   await cluster.stop();
-  await rm(folder, { recursive: true, force: true });
+  await folder[Symbol.asyncDispose]();
 });
 
 /** The URL of a connection to the cluster of the tests. */
@@ -71,7 +51,7 @@ export function urlOf(connection: Connection): string {
 
 /** Creates a database without any table. */
 export async function emptyDatabase(): Promise<Connection> {
-  memo.started ??= start();
+  memo.started ??= startPrepared(testLog);
   const { cluster } = await memo.started;
   const name = `t_${randomUUID().replaceAll('-', '')}`;
   const admin = { ...connectionTo(cluster, 'postgres'), user: cluster.admin };
@@ -81,7 +61,7 @@ export async function emptyDatabase(): Promise<Connection> {
 
 /** Creates a migrated, empty database; its cluster ends with the test process. */
 export async function testDatabase(): Promise<OpenDatabase & AsyncDisposable> {
-  memo.started ??= start();
+  memo.started ??= startPrepared(testLog);
   const { cluster } = await memo.started;
   const name = `t_${randomUUID().replaceAll('-', '')}`;
   const admin = { ...connectionTo(cluster, 'postgres'), user: cluster.admin };

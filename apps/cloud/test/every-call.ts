@@ -19,12 +19,16 @@ import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { BulkService } from '@platform/contract/gen/platform/bulk/v1/bulk_pb';
+import { ConditionService } from '@platform/contract/gen/platform/conditions/v1/conditions_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
+import { LiveService } from '@platform/contract/gen/platform/live/v1/live_pb';
 import { LogService } from '@platform/contract/gen/platform/logs/v1/logs_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
+import { TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 
 /** Every service that this server offers to signed-in callers. */
@@ -32,11 +36,14 @@ export const services: readonly DescService[] = [
   AgentDeviceService,
   AppService,
   AuditService,
+  BulkService,
+  ConditionService,
   DataService,
   DatasetService,
   DataSyncService,
   FleetService,
   InstallationService,
+  LiveService,
   LogService,
   MLTrainingService,
   PackageService,
@@ -45,6 +52,7 @@ export const services: readonly DescService[] = [
   RunnerService,
   SessionService,
   SuggestionService,
+  TimelineService,
 ];
 
 /** Ids of an organization's objects, and a word that all its data contains. */
@@ -57,6 +65,9 @@ export type Victim = {
   datasetId: string;
   dataId: string;
   jobId: string;
+  fragmentId: string;
+  /** The ID of a change of many machines. */
+  operationId: string;
 };
 export const mark = 'victim';
 
@@ -107,6 +118,7 @@ function textFor(name: string, victim: Victim, id: string): string {
     [/^(dataset_id|dataset_ids)$/, victim.datasetId],
     [/^(binary_data_id|binary_data_ids|binary_ids|file_id)$/, victim.dataId],
     [/^(job_id)$/, victim.jobId],
+    [/^(fragment_id|additional_fragment_ids)$/, victim.fragmentId],
     [/^(authorization_id)$/, 'organization_owner'],
     [/^(resource_type)$/, 'organization'],
     [/^(resource_id)$/, victim.orgId],

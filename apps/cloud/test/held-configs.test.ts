@@ -14,7 +14,7 @@ import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { RestartRequest } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -126,24 +126,24 @@ for (const [name, isKey] of [
     const first = await agent.deviceAgentConfig({ id: partId });
     const check = (wait_ = wait) =>
       agent.deviceAgentConfig({ id: partId, knownFingerprint: first.fingerprint, wait: wait_ });
-    assert.equal(first.restart, RestartWish.NONE);
-    assert.equal((await check(durationFromMs(20))).restart, RestartWish.NONE);
+    assert.equal(first.restart, RestartRequest.NONE);
+    assert.equal((await check(durationFromMs(20))).restart, RestartRequest.NONE);
 
     const held = check();
     await fleet.restartPart({ partId });
     for (const answer of [await held, await check(), await check()])
-      assert.deepEqual([answer.notModified, answer.restart], [true, RestartWish.WAITING]);
-    assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartWish.WAITING);
+      assert.deepEqual([answer.notModified, answer.restart], [true, RestartRequest.WAITING]);
+    assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartRequest.WAITING);
     await fleet.saveConfig({ partId, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
     const changed = await check();
-    assert.deepEqual([changed.notModified, changed.restart], [false, RestartWish.WAITING]);
+    assert.deepEqual([changed.notModified, changed.restart], [false, RestartRequest.WAITING]);
     assert.equal((await robot.needsRestart({ id: partId })).mustRestart, true);
     const after = await agent.deviceAgentConfig({
       id: partId,
       knownFingerprint: changed.fingerprint,
       wait: durationFromMs(20),
     });
-    assert.deepEqual([after.notModified, after.restart], [true, RestartWish.NONE]);
+    assert.deepEqual([after.notModified, after.restart], [true, RestartRequest.NONE]);
   });
 }
 
@@ -166,7 +166,7 @@ test('a restart request is given out once, with its age, and not at all after an
   await fleet.restartPart({ partId });
   await askedAgo(61);
   assert.equal((await fleet.getMachine({ id: machineId })).machine?.restartRequestedOn, undefined);
-  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartWish.NONE);
+  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartRequest.NONE);
   assert.equal((await robot.needsRestart({ id: partId })).mustRestart, false);
   const left = await on.db.selectFrom('part').select('restartRequestedOn').where('id', '=', partId).execute();
   assert.deepEqual(left, [{ restartRequestedOn: null }]);
@@ -182,7 +182,7 @@ test('the first answer after a start reports a restart that was requested before
     .set({ restartRequestedOn: at(systemClock.wall()) })
     .where('id', '=', partId)
     .execute();
-  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartWish.WAITING);
+  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartRequest.WAITING);
   assert.equal((await robot.needsRestart({ id: partId })).mustRestart, true);
-  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartWish.NONE);
+  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartRequest.NONE);
 });

@@ -280,7 +280,7 @@ test('the installer gets the credentials file with a key, and nothing without', 
 });
 
 test('the pages of the web app are the ones that it has', async () => {
-  const routes = await readFile(join(import.meta.dirname, '../../web/src/routes.tsx'), 'utf8');
+  const routes = await readFile(join(import.meta.dirname, '../../web/src/app/routes.tsx'), 'utf8');
   const found = [...routes.matchAll(/path: '\/([^/']+)/g)].map(([, first = '']) => first);
   assert.deepEqual([...new Set(found)].toSorted(), [...webPages].toSorted());
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { ConnectError } from '@connectrpc/connect';
 import sharp from 'sharp';
-import { errorCodeOf } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';

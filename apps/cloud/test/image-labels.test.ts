@@ -4,9 +4,8 @@ import { test } from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { parseDatasetLine } from '@platform/contract/job';
+import { parseDatasetLine } from '@platform/contract/job/job';
 import { readBlob } from '../src/blobs/blob-store.ts';
-import { separateCaptureTags } from '../src/data/store/capture-tags.ts';
 import { dataServiceFor, dataset, upload } from './captured-uploads.ts';
 import { submission } from './training-data.ts';
 import { outcome, trainingServer, type TrainingServer } from './training-server.ts';
@@ -105,42 +104,6 @@ test('group: tags keep images together, stand in the manifest, and the log names
     logs.map(({ message }) => message).join('\n'),
     /No image of "a" is in the test: its images are in 2 groups/,
   );
-});
-
-test('rows of older versions: the capture’s own hash separates its tags from later labels', async () => {
-  await using server = await trainingServer();
-  const client = server.client(DataService, 'owner');
-  const datasetId = await dataset(server, 'd');
-  await server.configure(dataServiceFor(datasetId));
-  const datasetIds = [datasetId];
-  const captured = await upload(server, { at: 1, tags: ['line-3', 'hall'], datasetIds });
-  const labelled = await upload(server, { at: 2, tags: ['line-3'], datasetIds });
-  const removed = await upload(server, { at: 3, tags: ['line-3', 'hall'], datasetIds });
-  const byUser = await upload(server, { who: 'owner', at: 4, tags: ['cup'], datasetIds });
-  const synced = await upload(server, { at: 5, tags: ['cup'], datasetIds, name: '' });
-  const edited = await upload(server, { at: 6, tags: ['line-3', 'cup'], datasetIds });
-  await client.addTagsToBinaryDataByIDs({ binaryDataIds: [labelled], tags: ['cup'] });
-  await client.removeTagsFromBinaryDataByIDs({ binaryDataIds: [removed], tags: ['line-3'] });
-  const everything = [captured, labelled, removed, byUser, synced, edited];
-  const labels = () => Promise.all(everything.map(async (id) => (await image(server, id)).labels));
-
-  // Simulates rows of an older server version.
-  await server.db.updateTable('binaryData').set({ captureTags: null }).execute();
-  assert.deepEqual((await labels())[0], ['line-3', 'hall'], 'nothing is lost before they are separated');
-  // Labels that a user changes meanwhile take precedence.
-  await client.addTagsToBinaryDataByIDs({ binaryDataIds: [edited], tags: ['cup'] });
-  // One row at a time, like a server that is killed after each.
-  const steps: number[] = [];
-  for (let rows = 1; rows > 0;) steps.push((rows = await separateCaptureTags(server.db, 1)));
-  assert.deepEqual(steps, [1, 1, 1, 0], 'only captures that may have such tags are looked at, each once');
-  assert.deepEqual(await labels(), [
-    [],
-    ['cup'],
-    ['hall'], // The hash no longer matches: the tag stays a label.
-    ['cup'],
-    ['cup'],
-    ['cup'],
-  ]);
 });
 
 const box = { xMinNormalized: 0.1, yMinNormalized: 0.2, xMaxNormalized: 0.5, yMaxNormalized: 0.6 };

@@ -2,13 +2,19 @@
 // on that. With real shells, curl and servers.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { installCommands, installScriptCommand } from '@platform/contract/install-command';
-import { issue } from '@platform/kit/testing';
+import {
+  containerNameOf,
+  installCommands,
+  installScriptCommand,
+  keyedCommands,
+} from '@platform/contract/provisioning/install-command';
+import { issue, tempFolder } from '@platform/kit/testing';
 import { plainEnvironment } from '@platform/kit/node';
 
 const day = 86_400_000;
@@ -29,8 +35,21 @@ async function serve(
   };
 }
 
+const keyed = (scriptCommand: string) =>
+  keyedCommands(
+    { scriptCommand, url: 'https://fleet.example', authoritySha256: '', keyId: 'i', key: 'once_k', partId: 'p' },
+    [],
+    'platform-m',
+  );
+
 /** The line with variables, as root types it, and the one that pipes. */
 const shapes: [name: string, line: (command: string) => string][] = [
+  ['with a one-time key', (command) => keyed(command).linux.replace('sudo ', '')],
+  ['with a one-time key in a container', (command) => keyed(command).inContainer],
+  [
+    'with a one-time key for a new container',
+    (command) => keyed(command).container.replace(/^docker run .* (\/bin\/sh -c )/, '$1'),
+  ],
   ['in the specified shape', (command) => `/bin/sh -c "PLATFORM_PART_ID=p; $(${command})"`],
   ['piped', (command) => installCommands(command, []).linux.replace('sudo sh', '/bin/sh')],
 ];
@@ -106,3 +125,30 @@ for (const [shape, line] of shapes) {
     }
   });
 }
+
+test('a container gets a name that Docker takes, whatever its machine is called', () => {
+  for (const [name, expected] of [
+    ['press-4', 'platform-press-4'],
+    ['  Kälte Nord / 2', 'platform-kalte-nord-2'],
+    ['機械', 'platform'],
+    ["'; rm -rf /; '", 'platform-rm-rf'],
+    ['x'.repeat(128), `platform-${'x'.repeat(51)}`],
+  ] as const)
+    assert.equal(containerNameOf(name), expected);
+});
+
+test('a container that starts again runs the installed agent without the server', async () => {
+  await using folder = await tempFolder();
+  const command = keyed('echo "exit 7"')
+    .container.replace(/^docker run .* (\/bin\/sh -c )/, '$1')
+    .replaceAll('/opt/platform', folder.path);
+  assert.equal((await run(command)).code, 7, 'before the installation');
+  for (const name of ['bin', 'etc']) await mkdir(folder.file(name));
+  await writeFile(folder.file('etc', 'platform.json'), '{}');
+  assert.equal((await run(command)).code, 7, 'an installation that was cut off');
+  await writeFile(folder.file('bin', 'platform-agent'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+  assert.deepEqual(await run(command), {
+    code: 0,
+    output: `supervise --root ${folder.path} --config ${folder.file('etc', 'platform.json')}\n`,
+  });
+});

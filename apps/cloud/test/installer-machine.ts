@@ -21,7 +21,7 @@ export const machineHost = 'platform.example';
 export const agentProgram = (version: string): string => `#!/bin/sh
 # ${version}
 for each; do [ "$before" != --authority ] || authority="--cacert $each"; before=$each; done
-curl -fsS $authority -H "key_id: $PLATFORM_API_KEY_ID" -H "key: $PLATFORM_API_KEY" -o "$5.part" \\
+curl -fsS $authority -H "key_id: $PLATFORM_API_KEY_ID" -H "key: $PLATFORM_API_KEY" -H "x-installer: \${PLATFORM_INSTALLER:-}" -o "$5.part" \\
   "$PLATFORM_URL/api/json1/config?client=true&id=$PLATFORM_PART_ID" || exit 1
 mkdir -p "$7/bin" && mv "$5.part" "$5" || exit 1
 [ "$0" = "$7/bin/platform-agent" ] || cp "$0" "$7/bin/platform-agent" || exit 1

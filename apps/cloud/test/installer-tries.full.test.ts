@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import test from 'node:test';
-import { installScriptCommand } from '@platform/contract/install-command';
+import { installScriptCommand } from '@platform/contract/provisioning/install-command';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { renderInstaller } from '../src/releases/rules/installer.ts';

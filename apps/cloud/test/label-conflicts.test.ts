@@ -44,7 +44,7 @@ test('labels change only where they are as expected, or as they result', async (
   assert.deepEqual(await labels(), ['cup']);
   await change(['cup'], ['mug'], ['cup']);
   assert.deepEqual(await labels(), ['mug']);
-  await assert.rejects(change(['cup'], ['plate'], ['cup']), /has the labels "mug", not "cup"/);
+  await assert.rejects(change(['cup'], ['plate'], ['cup']), /they are "mug", not "cup"/);
   await change(['mug'], [], ['mug']);
   assert.deepEqual(await labels(), []);
   const { data } = await client.binaryDataByIDs({ binaryDataIds: [id] });

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { parseDatasetLine } from '@platform/contract/job';
+import { parseDatasetLine } from '@platform/contract/job/job';
 import { submission } from './training-data.ts';
 import { trainingServer } from './training-server.ts';
 

@@ -27,7 +27,7 @@ type Phase = { waits: number[]; isOver(): boolean };
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 
-test('one machine floods its log beside nine quiet ones', { timeout: 180_000 }, async () => {
+test('one machine floods its log beside nine quiet ones', { timeout: 180_000 }, async (t) => {
   await using folder = await tempFolder();
   const data = folder.file('data');
   const server = cloudProcess(data);
@@ -96,8 +96,9 @@ test('one machine floods its log beside nine quiet ones', { timeout: 180_000 }, 
     const line = (values: readonly number[]): string =>
       `${values.length} calls, p50 ${percentile(values, 0.5).toFixed(1)} ms, p99 ${percentile(values, 0.99).toFixed(1)} ms`;
     const lines = [...acknowledged.values()].reduce((sum, many) => sum + many, 0);
-    process.stdout.write(`quiet: ${line(before)}\nbeside the flood: ${line(during)}\n`);
-    process.stdout.write(`refused: ${JSON.stringify([...refusals])}; ${lines} lines acknowledged\n`);
+    t.diagnostic(`quiet: ${line(before)}`);
+    t.diagnostic(`beside the flood: ${line(during)}`);
+    t.diagnostic(`refused: ${JSON.stringify([...refusals])}; ${lines} lines acknowledged`);
     assert.deepEqual([...refusals.keys()], ['429 BUDGET_EXCEEDED']);
 
     const host = `${data}/postgres/18`;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AgentReportSchema, BootReason, FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { factFields } from '@platform/contract/machine-fields';
+import { factFields } from '@platform/contract/machine/fields';
 import { reportFacts } from '../src/machines/rules/report-facts.ts';
 import { failure } from './failure.ts';
 import { testServer } from './server.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { Client } from '@connectrpc/connect';
 import { sql } from 'kysely';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AgentReportSchema, FleetService, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -17,12 +18,15 @@ const hour = 3_600_000;
 const hostInfo = { platform: 'linux/arm64', tags: ['platform-agent'] };
 const location = 'lindau0000';
 
+type FleetClient = Client<typeof FleetService>;
+
 interface Given {
   name: string;
   /** Age of the last contact, stored; 'now': it checks in; absent: never. */
   seen?: number | 'now';
   isIn?: boolean;
   isUninstalled?: boolean;
+  tags?: string[];
   report?: MessageInitShape<typeof AgentReportSchema>;
 }
 const fleetOf: readonly Given[] = [
@@ -44,20 +48,22 @@ const fleetOf: readonly Given[] = [
   },
   {
     name: 'pump',
+    tags: ['Barn', 'site/北'],
     seen: 200 * hour,
     isIn: true,
     report: { server: { runningVersion: '1.2.0' }, facts: { disk: { sizeBytes: 8_000_000_000n, freeBytes: 1_000n } } },
   },
   { name: 'gone', seen: 5 * hour, isUninstalled: true, report: { server: { runningVersion: 'main-4f2a' } } },
-  { name: '50% off_' },
+  { name: '50% off_', tags: ['barns'] },
 ];
 
 async function makeFleet(on: TestServer): Promise<Record<string, string>> {
   await insertLocation(on.db, { id: location, orgId: on.orgId, name: 'Hof Lindau', parentLocationId: null });
   const ids: Record<string, string> = {};
-  for (const { name, seen, isIn, isUninstalled, report } of fleetOf) {
+  for (const { name, seen, isIn, isUninstalled, report, tags } of fleetOf) {
     const { machineId, partId, part } = await on.machine(name);
     ids[name] = machineId;
+    if (tags) await (await on.client(FleetService)).tagMachine({ id: machineId, add: tags });
     if (isIn) await on.db.updateTable('machine').set({ locationId: location }).where('id', '=', machineId).execute();
     if (seen === 'now' && report)
       await (await on.client(AgentDeviceService, part)).deviceAgentConfig({ id: partId, hostInfo, report });
@@ -76,16 +82,22 @@ const [armel, two, pump, gone, off] = ['Barn a\u0308rmel', 'barn 2', 'pump', 'go
 const every = [off, armel, two, gone, pump];
 const expectations: readonly (readonly [query: string, names: readonly (string | undefined)[]])[] = [
   ['', every],
-  ['BARN', [armel, two]],
+  ['BARN', [off, armel, two, pump]],
   ['\u00c4rmel', [armel]],
-  ['\uff42\uff41\uff52\uff4e', [armel, two]],
+  ['\uff42\uff41\uff52\uff4e', [off, armel, two, pump]],
   ['barn 2', [two]],
   ['pi-', [armel, two]],
   ['%', [off]],
   ['_', [off]],
   ['\\', []],
   ["'; drop table part; --", []],
-  ['-barn', [off, gone, pump]],
+  ['-barn', [gone]],
+  ['tag:barn', [pump]],
+  ['-tag:barn', [off, armel, two, gone]],
+  ['tag!=barn', [off, armel, two, gone]],
+  ['tag~barn', [off, pump]],
+  ['tag:site/北 tag=BARN', [pump]],
+  ['tag:barn name:50', []],
   ['state:online', [armel]],
   ['state:offline', [two, pump]],
   ['state:awaiting', [off]],
@@ -154,6 +166,10 @@ test('machines are found by words, state, versions, conditions, location and tim
     ['-server', [armel, pump, two, off, gone]],
     ['agent', [armel, two, off, gone, pump]],
     ['-location', undefined],
+    ['tag', [pump, off, armel, two, gone]],
+    ['condition', [armel, off, two, gone, pump]],
+    ['disk_free', [pump, off, armel, two, gone]],
+    ['-host', [two, armel, off, gone, pump]],
     ['revision', every],
   ] as const) {
     const whole = await list('', { sort });
@@ -186,6 +202,59 @@ test('machines are found by words, state, versions, conditions, location and tim
   assert.deepEqual([named.machines.length, named.total, named.matching], [0, 5, 0]);
 });
 
+test('an answer that is known is not repeated, until something other than the last contact of an online machine changes', async () => {
+  await using on = await testServer();
+  const ids = await makeFleet(on);
+  const fleet = await on.client(FleetService);
+  const request = { organizationId: on.orgId, query: 'state:online' };
+  const first = await fleet.listMachines(request);
+  assert.deepEqual([first.machines.length, first.unchanged], [1, false]);
+  const knownFingerprint = first.fingerprint;
+  const again = async () => fleet.listMachines({ ...request, knownFingerprint });
+  const known = await again();
+  assert.deepEqual([known.unchanged, known.machines.length, known.fingerprint], [true, 0, knownFingerprint]);
+  assert.ok((await fleet.listMachines({ ...request, query: '', knownFingerprint })).machines.length > 1);
+  await fleet.tagMachine({ id: ids[armel]!, add: ['new'] });
+  const changed = await again();
+  assert.deepEqual([changed.unchanged, changed.machines[0]?.tags], [false, ['new']]);
+});
+
+test('facets: how many machines of a query have which values, for whom the caller may see', async () => {
+  await using on = await testServer();
+  const ids = await makeFleet(on);
+  const facets = async (of: FleetClient, request: { query?: string; fields?: string[]; containing?: string }) =>
+    (await of.listMachineFacets({ organizationId: on.orgId, ...request })).facets.map(({ field, values }) =>
+      [field, ...values.map(({ value, machines }) => `${value} ${machines}`)].join(', '),
+    );
+  const fleet = await on.client(FleetService);
+  assert.deepEqual(await facets(fleet, {}), [
+    'state, offline 2, awaiting 1, online 1, uninstalled 1',
+    'condition, DISK_FULL 1',
+    'tag, barn 1, barns 1, site/北 1',
+    'location, My location 3, Hof Lindau 2',
+    'server, 1.2.0 1, 1.2.0-rc.1 1, 1.4.2 1, main-4f2a 1',
+    'agent, 0.10.0 1, 0.2.0 1',
+  ]);
+  const narrow = { query: 'state:offline', fields: ['tag', 'location', 'host'], containing: 'ﬁeld' };
+  assert.deepEqual(await facets(fleet, narrow), ['tag', 'location', 'host']);
+  assert.deepEqual(await facets(fleet, { ...narrow, containing: 'A' }), [
+    'tag, barn 1',
+    'location, Hof Lindau 2',
+    'host',
+  ]);
+  for (const wrong of [
+    { fields: ['seen'] },
+    { query: 'stat:x' },
+    { containing: 'x'.repeat(201) },
+    { containing: '\0' },
+  ])
+    assert.match(await failure(facets(fleet, wrong)), /^InvalidArgument/, JSON.stringify(wrong));
+  const grants = [{ role: 'operator' as const, resource: 'robot' as const, resourceId: ids[gone]!, orgId: on.orgId }];
+  const { id, key } = await insertKey(on.db, { orgId: on.orgId, name: 'narrow', grants });
+  const narrowed = await on.client(FleetService, { type: 'api-key', entity: id, payload: key });
+  assert.deepEqual(await facets(narrowed, { fields: ['state'] }), ['state, uninstalled 1']);
+});
+
 test('only machines that the caller may see are found and counted', async () => {
   await using on = await testServer();
   const ids = await makeFleet(on);
@@ -201,7 +270,7 @@ test('only machines that the caller may see are found and counted', async () => 
     for (const sort of ['', '-seen']) {
       const all = await fleet.listMachines({ organizationId: on.orgId, sort });
       assert.deepEqual([all.machines.length, all.total, all.matching], [total, total, total]);
-      const found = await fleet.listMachines({ organizationId: on.orgId, query: 'barn', sort });
+      const found = await fleet.listMachines({ organizationId: on.orgId, query: 'name~barn', sort });
       assert.deepEqual(
         [found.machines.map(({ name }) => name), found.total, found.matching],
         [[...barns], total, barns.length],

@@ -7,7 +7,10 @@ import { sql } from 'kysely';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService, type SampleBatchSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
+import { createDays, daysOf, dropDay } from '../src/database/day-partitions.ts';
+import { dayOf } from '../src/database/rules/days.ts';
 import { answeredSamples, intervalOf, mostSamplesPerDay } from '../src/machines/rules/samples.ts';
+import { readSamples } from '../src/machines/store/samples.ts';
 import { cloudOptions } from '../src/options.ts';
 import { sweepsOf } from '../src/retention/start.ts';
 import { testLog } from './database.ts';
@@ -160,23 +163,46 @@ test('samples', async (t) => {
     await t.test(name, () => story(on, `machine ${stories.findIndex(([one]) => one === name)}`));
 });
 
-test('samples stored seven days ago are removed, and those of a deleted machine at once', async () => {
+test('samples are kept for seven days after the one on which they came; those of a deleted machine go at once', async () => {
   await using server = await trainingServer();
   const { db, blobs, clock, own } = server;
-  const insert = (age: string) =>
-    sql`insert into part_sample (part_id, first_time, last_time, stored_on, batch)
-      select ${own.partId}::uuid, now(), now(), now() - ${age}::interval, '' from generate_series(1, 1500)`.execute(db);
-  await insert('7 days 1 minute');
-  await insert('6 days 23 hours');
-  const found = sweepsOf({ db, blobs, clock, log: testLog }, cloudOptions([], {})).find(
-    ({ name }) => name === 'samples of machines',
-  );
-  let removed = 0;
-  for await (const count of found?.steps(systemClock.wall()) ?? assert.fail()) removed += count;
-  assert.equal(removed, 1_500);
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  const sweep = async (wall: number): Promise<number> => {
+    const sweeps = sweepsOf({ db, blobs, clock: { ...clock, wall: () => wall }, log: testLog }, cloudOptions([], {}));
+    let removed = 0;
+    const found = sweeps.find(({ name }) => name === 'days of samples') ?? assert.fail();
+    for await (const count of found.steps(wall)) removed += count;
+    return removed;
+  };
+  const stored = async (): Promise<number> =>
+    (await sql<{ n: number }>`select count(*)::int as n from part_sample`.execute(db)).rows[0]?.n ?? -1;
+  assert.equal(await sweep(now), 0);
+  assert.deepEqual(await daysOf(db, 'part_sample'), ['2026-06-15', '2026-06-16'], 'tomorrow is ready');
+  for (const one of ['2026-06-15', '2026-06-16'])
+    await sql`insert into part_sample (part_id, day, spool, first_sequence, last_sequence, first_time, last_time, batch)
+      values (${own.partId}, ${one}, 1, 1, 1, now(), now(), '')`.execute(db);
+  assert.deepEqual([await sweep(now + 7 * day), await stored()], [0, 2]);
+  assert.deepEqual([await sweep(Date.parse('2026-06-23')), await stored()], [1, 1], 'the 15th as a whole');
   await sql`delete from part where id = ${own.partId}`.execute(db);
-  const { rows } = await sql<{ n: number }>`select count(*) as n from part_sample`.execute(db);
-  assert.equal(rows[0]?.n, 0);
+  assert.equal(await stored(), 0);
+});
+
+test('samples are read from the days since their span, and stored where a sweep dropped the day', async () => {
+  await using on = await testServer();
+  const { send, shown, partId } = await machine(on, 'm');
+  const now = systemClock.wall();
+  await send(batchOf('a', 1, 5, now - 60 * minute));
+  for (const one of await daysOf(on.db, 'part_sample')) await dropDay(on.db, 'part_sample', one);
+  assert.deepEqual((await shown()).samples, []);
+  await send(batchOf('a', 6, 5, now - 60 * minute));
+  assert.equal((await shown()).samples.length, 5);
+  const early = dayOf(now - 5 * day);
+  await createDays(on.db, 'part_sample', [early]);
+  await sql`insert into part_sample (part_id, day, spool, first_sequence, last_sequence, first_time, last_time, batch)
+    values (${partId}, ${early}, 1, 1, 1, now(), now(), '')`.execute(on.db);
+  const read = (from: number) => readSamples(on.db, partId, { from, until: systemClock.wall() + minute });
+  assert.equal((await read(now - day)).length, 1, 'nothing that came days before the span is of it');
+  assert.equal((await read(now - 5 * day)).length, 2);
 });
 
 for (const [what, span, most, expected] of [

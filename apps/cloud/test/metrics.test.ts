@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { sql } from 'kysely';
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';

@@ -38,6 +38,20 @@ test('migrations run once, in order, and a newer or changed schema is refused', 
   });
 });
 
+test('a schema from before the first release is refused', async () => {
+  await using database = await testDatabase();
+  await sql`update migration set name = '0001_foundation.sql'`.execute(database.db);
+  await sql`insert into migration (name, sha256) values ('0058_conditions.sql', 'x')`.execute(database.db);
+  for (const [where, what] of [
+    ['/data', 'the data folder /data'],
+    [{ host: 'db.example' }, 'the database at db.example'],
+  ] as const)
+    await assert.rejects(migrate(database.connection, where), {
+      code: 'DATA_NOT_RELEASED',
+      data: { what, found: '0058_conditions.sql' },
+    });
+});
+
 test('a start that another session holds up ends in time, and names what it waited for', async () => {
   await using database = await testDatabase();
   await using folder = await tempFolder();

@@ -81,7 +81,7 @@ test('things of two organizations in one request: what is foreign is neither sho
       wrong.push(`${call} changed what is foreign: ${change}`);
   }
   t.diagnostic(JSON.stringify(counts));
-  for (const line of wrong) console.log(line);
+  for (const line of wrong) t.diagnostic(line);
   assert.equal(wrong.length, 0, 'the lines above name them');
   assert.ok(counts.answered > 0, 'requests of the attacker alone succeed');
 });

@@ -9,7 +9,7 @@ import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ConfigProblemsSchema, FleetService, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
-import { errorCodeOf } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
 import { insertKey } from '../src/access/store/keys.ts';
 import { namesIn } from '../src/configs/rules/named-in-config.ts';
 import { insertConfig } from '../src/configs/store/configs.ts';

@@ -84,7 +84,9 @@ test('full: refused with what, limit and remedy; a deletion makes room at once, 
   await assert.rejects(upload(randomBytes(300 * kib)), ({ code, rawMessage }: ConnectError) => {
     assert.equal(code, Code.ResourceExhausted);
     assert.match(rawMessage, /^ORGANIZATION_FULL: /);
-    assert.ok(rawMessage.includes(`no room for ${300 * kib} more bytes: ${800 * kib} of ${limitBytes} bytes are used`));
+    assert.ok(
+      rawMessage.includes(`cannot store ${300 * kib} more bytes: ${800 * kib} of ${limitBytes} bytes are used`),
+    );
     assert.match(rawMessage, /Delete unused images.*--org-limit-gib/);
     return true;
   });

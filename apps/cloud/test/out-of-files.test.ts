@@ -11,7 +11,7 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { errorCodeOf } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { processState, readPostmaster } from '../src/postgres/postmaster.ts';

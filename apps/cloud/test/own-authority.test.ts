@@ -7,7 +7,7 @@ import test from 'node:test';
 import { rootCertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { issue, type Issued, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { authorityOf } from '../src/tls/authority.ts';
 import { testServer, type TestServer } from './server.ts';

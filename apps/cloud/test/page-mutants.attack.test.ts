@@ -37,8 +37,9 @@ test('no request for a page makes the server fail', async (t) => {
       const name = typeof status === 'number' ? `${Math.floor(status / 100)}xx` : (status ?? 'closed');
       heard[name] = (heard[name] ?? 0) + 1;
       if (status === undefined || (typeof status === 'number' && status < 500)) continue;
-      wrong.push(`${what}, ${how}: ${status}; ${bytesOf(request).subarray(0, 500).toString('latin1')}`);
-      console.log(wrong.at(-1));
+      const line = `${what}, ${how}: ${status}; ${bytesOf(request).subarray(0, 500).toString('latin1')}`;
+      wrong.push(line);
+      t.diagnostic(line);
     }
     const { status } = await wire.send({ method: 'GET', path: '/readyz', headers: {} });
     assert.equal(status, 200, `after ${what}`);

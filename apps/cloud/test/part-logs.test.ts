@@ -6,7 +6,7 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcWebTransport } from '@connectrpc/connect-web';
 import { AppService, GetRobotPartLogsResponseSchema, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { systemClock } from '@platform/kit/node';
 import { testServer } from './server.ts';

@@ -103,6 +103,25 @@ test('twins that talk to different servers are found, and each server knows whos
   assert.equal(await w.shared(partId), undefined, 'only one has talked for ten minutes');
 });
 
+test('the reports of a computer that was set back to an earlier memory count after its next start, too', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  await using w = servers(on, 1);
+  const [server] = w.all;
+  const check = async (run: string, uptimeMs: number) => {
+    server?.noteCheck({ partId, runId: run, uptimeMs, address: '192.0.2.1' });
+    await w.pass(10_000);
+    assert.equal(server?.isSecond(partId, run), false, run);
+  };
+  const first = [0, 10_000, 20_000];
+  for (const uptimeMs of first) await check(a, uptimeMs);
+  await check(b, 0);
+  // Restored from a snapshot, it goes on with the run of the snapshot.
+  for (const uptimeMs of [30_000, 40_000, 50_000]) await check(a, uptimeMs);
+  for (const uptimeMs of first) await check(runId(3), uptimeMs);
+  assert.equal(await w.shared(partId), undefined);
+});
+
 test('agents of two products on one part are found, also by different servers; ours counts', async () => {
   await using on = await testServer();
   const { partId } = await on.machine('m');

@@ -6,7 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { clientConfig, type Connection } from '../src/database/database.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
 import test from 'node:test';
 import { Client } from 'pg';
 import { createClient } from '@connectrpc/connect';
@@ -9,7 +10,7 @@ import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { systemClock } from '@platform/kit/node';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
-import { temporaryFailure } from '@platform/contract/start-failure';
+import { temporaryFailure } from '@platform/contract/releases/start-failure';
 import { startCluster } from '../src/postgres/cluster.ts';
 import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
 import { clientConfig } from '../src/database/database.ts';
@@ -85,6 +86,61 @@ test('a first start, a stop, a second start: the same organization and key; a se
   const older = cloudProcess(data);
   assert.deepEqual([await older.ready, await older.exit], [undefined, 1]);
   assert.match(older.stderr(), /DATA_DIR_NEWER: .*9999_future\.sql/s);
+});
+
+/** Every file beside the database with its content, and every row. */
+async function contentOfFolder(data: string): Promise<unknown> {
+  const names = (await readdir(data, { recursive: true })).filter((name) => !name.startsWith('postgres'));
+  const files: [string, string][] = [];
+  for (const name of names.toSorted())
+    if ((await stat(path.join(data, name))).isFile())
+      files.push([name, (await readFile(path.join(data, name))).toString('base64')]);
+  return { files, rows: await onDatabase(data, rowsOf) };
+}
+
+async function onDatabase<T>(data: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const cluster = await startCluster({ folder: path.join(data, 'postgres'), clock: systemClock, log: testLog });
+  const { host, port, user } = cluster;
+  const client = new Client(clientConfig({ is: 'socket', host, port, user, database: 'platform' }));
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+    await cluster.stop();
+  }
+}
+
+async function rowsOf(client: Client): Promise<Record<string, string | null>> {
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select c.relname as name from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
+  );
+  const found: Record<string, string | null> = {};
+  for (const { name } of tables) {
+    const { rows } = await client.query<{ all: string | null }>(
+      `select string_agg(one::text, ';' order by one::text) as all from "${name}" one`,
+    );
+    found[name] = rows[0]?.all ?? null;
+  }
+  return found;
+}
+
+test('a data folder from before the first release: refused, and nothing in it changes', async () => {
+  await using folder = await tempFolder();
+  const data = folder.file('data');
+  const first = cloudProcess(data);
+  assert.ok(await first.ready, first.stderr());
+  first.child.kill('SIGTERM');
+  assert.equal(await first.exit, 0);
+  await onDatabase(data, (client) => client.query("update migration set name = '0001_foundation.sql'"));
+  const before = await contentOfFolder(data);
+  const refused = cloudProcess(data);
+  assert.deepEqual([await refused.ready, await refused.exit], [undefined, 1]);
+  assert.match(
+    refused.stderr(),
+    /DATA_NOT_RELEASED: A version from before the first release \(0\.1\.0\) wrote the data folder .* \(schema 0001_foundation\.sql\)/s,
+  );
+  assert.deepEqual(await contentOfFolder(data), before);
 });
 
 test('kill −9 of server, database or both, again and again: what was acknowledged is there, once', async () => {

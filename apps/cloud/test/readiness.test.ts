@@ -20,7 +20,7 @@ const read = (url: string, headers: Record<string, string> = {}): Promise<{ stat
 test('one word to unknown callers; the checks to programs of this host and to keys that may read metrics', async () => {
   await using on = await testServer();
   const url = on.server.localUrl;
-  const all = /^ok\ndatabase: ok\nblobs: ok\ndisk: ok \(\d+ MiB of \d+ MiB free\)\n$/;
+  const all = /^ok\ndatabase: ok\nblobs: ok\ndisk: ok \([\d.]+ [GMT]B of [\d.]+ [GMT]B free\)\n$/;
   assert.match((await read(url)).text, all);
   const key = { key_id: on.owner.entity, key: on.owner.payload };
   for (const headers of [
@@ -114,7 +114,7 @@ test('owners of the installation read its health by a call; a store that fails i
       ['disk', true],
     ],
   );
-  assert.match(found.checks[2]?.text ?? '', /^\d+ MiB of \d+ MiB free$/);
+  assert.match(found.checks[2]?.text ?? '', /^[\d.]+ [GMT]B of [\d.]+ [GMT]B free$/);
   assert.deepEqual(found.problems, []);
   assert.equal(found.certificateExpiresOn, undefined);
   assert.deepEqual({ ...found.backups, $typeName: '' }, { $typeName: '', everyHours: 0, keep: 0, problem: '' });
@@ -136,8 +136,8 @@ test('owners of the installation read its health by a call; a store that fails i
 
 test('a disk without room or without inodes is a problem; file systems without a number of inodes are none', () => {
   const disk = { bsize: 4_096, bavail: 100_000, blocks: 200_000, files: 1_000, ffree: 10 };
-  assert.deepEqual(roomOf(disk), { note: '390 MiB of 781 MiB free' });
-  assert.match(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 - 1 }).problem ?? '', /^full, 32 MiB must be free$/);
+  assert.deepEqual(roomOf(disk), { note: '410 MB of 819 MB free' });
+  assert.match(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 - 1 }).problem ?? '', /^full, 33\.6 MB must be free$/);
   assert.equal(roomOf({ ...disk, bavail: leastFreeBytes / 4_096 }).problem, undefined);
   assert.match(roomOf({ ...disk, ffree: 0 }).problem ?? '', /^no more files fit/);
   assert.equal(roomOf({ ...disk, files: 0, ffree: 0 }).problem, undefined);

@@ -6,13 +6,14 @@ import { sql } from 'kysely';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { cloudOptions } from '../src/options.ts';
 import { logWriter } from '../src/logs/log-writer.ts';
-import { moveLines } from '../src/logs/log-sweeps.ts';
 import { retentionClock } from '../src/retention/retention-clock.ts';
 import { sweepsOf } from '../src/retention/start.ts';
 import { runSweeps } from '../src/retention/sweeps.ts';
-import { dayOf } from '../src/logs/rules/log-days.ts';
+import { dayOf } from '../src/database/rules/days.ts';
 import { insertConfig } from '../src/configs/store/configs.ts';
-import { logDays } from '../src/logs/store/part-log-days.ts';
+import { lockFragments } from '../src/configs/store/fragments.ts';
+import { insertBulkOperation } from '../src/machines/store/bulk-operations.ts';
+import { daysOf } from '../src/database/day-partitions.ts';
 import { type NewLogRow, readLogs } from '../src/logs/store/part-logs.ts';
 import { testLog } from './database.ts';
 import { trainingServer, type TrainingServer } from './training-server.ts';
@@ -52,7 +53,11 @@ test('log lines: a day is dropped when its last line is 30 days old; a repeated 
   const start = Date.parse('2026-06-15T12:00:00Z');
   const at = (now: number) => logWriter(server.db, { ...server.clock, wall: () => now });
   await at(start).write(partId, [line(partId, 1, start), line(partId, 2, start - 3 * day), line(partId, 3, 0)]);
-  assert.deepEqual(await logDays(server.db), [dayOf(start - 3 * day), dayOf(start)], 'a clock of 1970 counts as now');
+  assert.deepEqual(
+    await daysOf(server.db, 'part_log'),
+    [dayOf(start - 3 * day), dayOf(start)],
+    'a clock of 1970 counts as now',
+  );
   await at(start + 2 * day).write(partId, [
     line(partId, 1, start),
     line(partId, 2, start - 3 * day),
@@ -81,7 +86,7 @@ test('log lines received while the clock is a year behind are kept when it is ri
   const writer = logWriter(db, clockAt(behind));
   await writer.write(partId, [line(partId, 1, start), line(partId, 2, behind), line(partId, 3, 0)]);
   await retentionClock({ db, clock: clockAt(behind), log: testLog }).tick();
-  assert.deepEqual(await logDays(db), [dayOf(start)]);
+  assert.deepEqual(await daysOf(db, 'part_log'), [dayOf(start)]);
   await sweep(server, 'days of log lines', start + day);
   assert.deepEqual(await messages(server), ['line 1', 'line 2', 'line 3']);
   await sweep(server, 'days of log lines', Date.parse(dayOf(start)) + 31 * day);
@@ -117,32 +122,6 @@ test('log lines: of a machine above its limit the oldest go, in steps, and no ot
     n: number;
   }>`select count(*)::int as n from part_log where part_id = ${server.foreign.partId}`.execute(server.db);
   assert.equal(rows[0]?.n, 1);
-});
-
-test('lines of before there were days are read, not stored twice, and moved while lines arrive', async () => {
-  await using server = await trainingServer();
-  const { db, own } = server;
-  const { partId, orgId } = own;
-  const now = Date.parse('2026-06-15T12:00:00Z');
-  const count = 5_000;
-  await sql`insert into part_log_undated (id, org_id, part_id, boot_id, sequence, time, level, host, logger_name, message)
-    select n, ${orgId}, ${partId}, 'b', n, to_timestamp(${now / 1000}::double precision - n * 1000), 'info', 'h', 'l', 'line ' || n
-      from generate_series(1, ${count}::int) n`.execute(db);
-  await sql`select setval('part_log_line_id', ${count})`.execute(db);
-  const expected = Array.from({ length: count + 10 }, (_, n) => `line ${n + 1}`);
-  assert.deepEqual(await messages(server), expected.slice(0, count));
-  const writer = logWriter(db, { ...server.clock, wall: () => now });
-  const moving = (async () => {
-    for await (const moved of moveLines(db, now)) assert.ok(moved <= 2_000);
-  })();
-  for (let n = 1; n <= 10; n++) {
-    await writer.write(partId, [line(partId, n, now - n * 1_000_000), line(partId, count + n, now)]);
-    const seen = await messages(server);
-    assert.deepEqual(seen, expected.slice(0, count + n));
-  }
-  await moving;
-  assert.deepEqual(await messages(server), expected);
-  assert.deepEqual(await db.selectFrom('partLogUndated').select('id').execute(), []);
 });
 
 test('audit rows, job rows and revisions: what is old goes, in steps; what is in use stays', async () => {
@@ -187,6 +166,108 @@ test('audit rows, job rows and revisions: what is old goes, in steps; what is in
   assert.equal(await sweep(server, 'configuration revisions', now), 0);
   assert.equal(await sweep(server, 'configuration revisions', now, ['--config-revisions', '10']), 24);
   assert.deepEqual(await kept(), [5, 10, 15, 20, 25, 30, ...Array.from({ length: 10 }, (_, n) => n + 31)]);
+});
+
+test('revisions of fragments: the newest, the last of each day, and those that a configuration pins stay', async () => {
+  await using server = await trainingServer();
+  const { db, own } = server;
+  const id = randomUUID();
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  await sql`insert into fragment (id, org_id, name, revision) values (${id}, ${own.orgId}, 'base', 40)`.execute(db);
+  // Five a day.
+  await sql`insert into fragment_revision (fragment_id, revision, org_id, text, config, sha256, saved_by, comment, saved_on)
+    select ${id}, n, ${own.orgId}, '{}', '{}', '\\x00', 'x', '',
+           to_timestamp(${now / 1000}::double precision) - make_interval(days => ((40 - n) / 5)::int)
+      from generate_series(1, 40) n`.execute(db);
+  await sql`insert into fragment_use (part_id, place, fragment_id, org_id, pinned)
+    values (${own.partId}, 0, ${id}, ${own.orgId}, 7)`.execute(db);
+  assert.equal(await sweep(server, 'revisions of fragments', now), 0);
+  assert.equal(await sweep(server, 'revisions of fragments', now, ['--config-revisions', '10']), 23);
+  const rows = await db.selectFrom('fragmentRevision').select('revision').orderBy('revision').execute();
+  assert.deepEqual(
+    rows.map(({ revision }) => revision),
+    [5, 7, 10, 15, 20, 25, 30, ...Array.from({ length: 10 }, (_, n) => n + 31)],
+  );
+});
+
+test('a revision of a fragment that a configuration pins while it is saved stays', async () => {
+  await using server = await trainingServer();
+  const { db, own } = server;
+  const id = randomUUID();
+  await sql`insert into fragment (id, org_id, name, revision) values (${id}, ${own.orgId}, 'base', 20)`.execute(db);
+  await sql`insert into fragment_revision (fragment_id, revision, org_id, text, config, sha256, saved_by, comment, saved_on)
+    select ${id}, n, ${own.orgId}, '{}', '{}', '\\x00', 'x', '', '2026-06-15T12:00:00Z' from generate_series(1, 20) n`.execute(
+    db,
+  );
+  const isWaiting = async (): Promise<boolean> => {
+    const { rows } = await sql`select from pg_locks where not granted`.execute(db);
+    return rows.length > 0;
+  };
+  const state: { removed: Promise<number>; isDone: boolean } = { removed: Promise.resolve(0), isDone: false };
+  await db.transaction().execute(async (trx) => {
+    await lockFragments(trx, [id]);
+    await sql`insert into fragment_use (part_id, place, fragment_id, org_id, pinned)
+      values (${own.partId}, 0, ${id}, ${own.orgId}, 7)`.execute(trx);
+    state.removed = sweep(server, 'revisions of fragments', Date.now(), ['--config-revisions', '10']);
+    void state.removed.then(() => (state.isDone = true));
+    while (!state.isDone && !(await isWaiting()));
+  });
+  assert.equal(await state.removed, 9);
+  const { rows } = await sql`select from fragment_revision where fragment_id = ${id} and revision = 7`.execute(db);
+  assert.equal(rows.length, 1);
+});
+
+test('ended conditions: each machine keeps its newest, however often another changes; open ones stay', async () => {
+  await using server = await trainingServer();
+  const { db, own } = server;
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  const other = randomUUID();
+  await sql`insert into machine (id, org_id, location_id, name)
+    select ${other}, org_id, location_id, 'other' from machine where id = ${own.machineId}`.execute(db);
+  const add = (machineId: string, ended: number, open: number) =>
+    sql`insert into condition_record (id, org_id, subject, subject_id, subject_name, machine_id, code, place, severity,
+        message, remedy, began_on, ended_on)
+      select gen_random_uuid(), ${own.orgId}, 'machine', ${machineId}::text, 'm', ${machineId}::uuid, 'DISK_FULL', n::text, 3,
+             '', '', to_timestamp(${now / 1000}::double precision) - make_interval(secs => n),
+             case when n > ${open} then to_timestamp(${now / 1000}::double precision) - make_interval(secs => n) end
+        from generate_series(1, ${ended + open}::int) n`.execute(db);
+  await add(own.machineId, 2_500, 3);
+  await add(other, 10, 0);
+  assert.equal(await sweep(server, 'ended conditions above the limit of a machine', now), 1_500);
+  const rows = await sql<{ machineId: string; ended: number; open: number; last: number }>`
+    select machine_id, count(ended_on)::int as ended, (count(*) - count(ended_on))::int as open, max(place::int) as last
+      from condition_record group by machine_id`.execute(db);
+  assert.deepEqual(
+    rows.rows.map(({ ended, open, last }) => [ended, open, last]).toSorted(([a = 0], [b = 0]) => a - b),
+    [
+      [10, 0, 10],
+      [1_000, 3, 1_003],
+    ],
+  );
+  assert.equal(await sweep(server, 'ended conditions above the limit of an organization', now), 0);
+});
+
+test('changes of many machines: old ones go with the results of their machines; the newest stays for its number', async () => {
+  await using server = await trainingServer();
+  const { db, own } = server;
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  const days = [400, 366, 364, 300];
+  const operation = { orgId: own.orgId, query: '', change: '{"restart":{}}', startedBy: 'x', starterId: 'x' };
+  const machine = { machineId: randomUUID(), name: 'm', state: 'done' as const, code: '', reason: '' };
+  const machines = Array.from({ length: 700 }, () => machine);
+  const add = () => db.transaction().execute((trx) => insertBulkOperation(trx, operation, machines));
+  const startedAgo = (id: string, ago: number) =>
+    sql`update bulk_operation set started_on = to_timestamp(${(now - ago * day) / 1000}::double precision)
+      where id = ${id}::uuid`.execute(db);
+  for (const ago of days) await startedAgo(await add(), ago);
+  const kept = async () =>
+    (await db.selectFrom('bulkOperation').select('number').orderBy('number').execute()).map(({ number }) => number);
+  assert.equal(await sweep(server, 'changes of many machines', now), 1_402);
+  assert.deepEqual(await kept(), [3, 4]);
+  assert.equal(await sweep(server, 'changes of many machines', now, ['--audit-days', '1']), 701);
+  assert.deepEqual(await kept(), [4]);
+  await add();
+  assert.deepEqual(await kept(), [4, 5]);
 });
 
 test('a server whose clock jumps a year ahead and back removes nothing; one that keeps step for a day does', async () => {

@@ -8,19 +8,35 @@ import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb'
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { agentVersionHeader, codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import {
+  agentVersionHeader,
+  codeHeader,
+  deviceHeader,
+  fragmentHeader,
+  redeemPath,
+} from '@platform/contract/provisioning/set-up-code';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { systemClock } from '@platform/kit/node';
+import { deleteKey, insertKey } from '../src/access/store/keys.ts';
 import { noteSetUpAttempt, readSetUp } from '../src/machines/store/set-up-codes.ts';
 import { testServer } from './server.ts';
 
 const newDevice = (): string => randomBytes(32).toString('base64url');
 
-async function redeem(url: string, code: string, device: string, address?: string, version?: string) {
+async function redeem(
+  url: string,
+  code: string,
+  device: string,
+  address?: string,
+  version?: string,
+  fragment?: string,
+) {
   const headers = {
     [codeHeader]: code,
     [deviceHeader]: device,
     ...(address !== undefined && { 'x-forwarded-for': address }),
     ...(version !== undefined && { [agentVersionHeader]: version }),
+    ...(fragment !== undefined && { [fragmentHeader]: fragment }),
   };
   const answer = await fetch(`${url}${redeemPath}`, { method: 'POST', headers });
   return { status: answer.status, retryAfter: answer.headers.get('retry-after'), text: await answer.text() };
@@ -180,6 +196,8 @@ test('attempts are listed in the order in which they were made, also if they are
       orgId,
       result: 'expired',
       agentVersion: '',
+      fragmentId: '',
+      fragmentProblem: '',
       address: `203.0.113.${n}`,
       now: 1795e9 + n * minute,
     });
@@ -223,4 +241,51 @@ test('a hotspot password of the configuration is a secret, also for the page tha
   await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) });
   const { hotspotSsid, hotspotPassword } = await fleet.getSetUp({ partId });
   assert.deepEqual([hotspotSsid, hotspotPassword], ['Ours', '']);
+});
+
+test('a device that names a fragment makes its machine start with it, with the rights of who made the code', async () => {
+  await using on = await testServer();
+  const { orgId } = on;
+  const [fleet, app] = [await on.client(FleetService), await on.client(AppService)];
+  const made = await app.createFragment({ organizationId: orgId, name: 'base', configJson: '{"agent": {}}' });
+  const id = made.fragment?.id ?? '';
+  /** What becomes of the fragment that a device names with a new code of the machine. */
+  const setUp = async (partId: string, named: string, as = fleet, before = async () => {}) => {
+    const { code } = await as.createSetUpCode({ partId });
+    await before();
+    const device = newDevice();
+    for (let times = 0; times < 2; times++)
+      assert.equal((await redeem(on.url, code, device, undefined, '1.2.3', named)).status, 200, 'in each case');
+    const { attempts } = await fleet.getSetUp({ partId });
+    const { configJson, savedBy } = await fleet.getConfig({ partId });
+    const first = attempts.find(({ result }) => result === SetUpResult.REDEEMED);
+    return { config: JSON.parse(configJson) as object, savedBy, ...first };
+  };
+  const { partId } = await on.machine('m');
+  const started = await setUp(partId, id.toUpperCase());
+  assert.deepEqual([started.config, started.fragmentId, started.fragmentProblem], [{ fragments: [id] }, id, '']);
+  assert.match(started.savedBy, /^api_key /, 'who made the code');
+  const again = await setUp(partId, id);
+  assert.match(again.fragmentProblem ?? '', /has a configuration already/);
+
+  const none = await setUp((await on.machine('none')).partId, '11111111-2222-4333-8444-555555555555');
+  assert.deepEqual(none.config, {});
+  assert.match(none.fragmentProblem ?? '', /There is no fragment 11111111-/);
+  const odd = await setUp((await on.machine('odd')).partId, 'no <b>ID</b>');
+  assert.deepEqual([odd.config, odd.fragmentId], [{}, '']);
+
+  // The owner of one machine may not name a fragment that none of its machines uses.
+  const alone = await on.machine('alone');
+  const key = await insertKey(on.db, {
+    orgId,
+    name: 'of one machine',
+    grants: [{ role: 'owner', resource: 'robot', resourceId: alone.machineId, orgId }],
+  });
+  const limited = await on.client(FleetService, { type: 'api-key', entity: key.id, payload: key.key });
+  const hidden = await setUp(alone.partId, id, limited);
+  assert.deepEqual(hidden.config, {});
+  assert.match(hidden.fragmentProblem ?? '', /There is no fragment/, 'absent and forbidden look the same');
+  const gone = await setUp(alone.partId, id, limited, () => deleteKey(on.db, key.id));
+  assert.deepEqual(gone.config, {});
+  assert.match(gone.fragmentProblem ?? '', /may no longer configure/);
 });

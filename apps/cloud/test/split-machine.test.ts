@@ -6,8 +6,8 @@ import { sql } from 'kysely';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
-import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { FleetService, OnlineState, OrderKind } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/provisioning/set-up-code';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
 
@@ -145,4 +145,14 @@ test('the status of a shared machine is that of its first computer, which sends 
   await report(second, 'twin-b', 60_000);
   assert.equal(await host(), 'twin-a');
   assert.equal(await asked(), false);
+});
+
+test('an order is refused while computers share the machine: each would do it, and one would report it', async () => {
+  await using w = await world();
+  const { on, fleet, partId, check } = w;
+  await check(first, { report: { knownOrders: [OrderKind.REBOOT] } });
+  const order = () => failure(fleet.orderPart({ partId, kind: OrderKind.REBOOT }));
+  assert.equal(await order(), 'no failure');
+  await share(on, partId);
+  assert.equal(await order(), 'FailedPrecondition ORDER_UNSUPPORTED');
 });

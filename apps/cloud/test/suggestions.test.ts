@@ -11,7 +11,7 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
-import type { DatasetLine } from '@platform/contract/job';
+import type { DatasetLine } from '@platform/contract/job/job';
 import { datasetOf, submission } from './training-data.ts';
 import { outcome, type TrainingServer, trainingServer } from './training-server.ts';
 

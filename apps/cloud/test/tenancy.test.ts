@@ -10,6 +10,7 @@ import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { BulkService } from '@platform/contract/gen/platform/bulk/v1/bulk_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { smallPng } from '@platform/kit/testing';
 import type { Role } from '../src/access/rules/permissions.ts';
@@ -53,6 +54,7 @@ async function makeVictim(on: TestServer): Promise<Victim> {
     });
     dataIds.push(binaryDataId);
   }
+  const shared = await makeShared(on, machineId, partId);
   const { id: jobId } = await (
     await on.client(MLTrainingService)
   ).submitTrainingJob({
@@ -74,10 +76,28 @@ async function makeVictim(on: TestServer): Promise<Victim> {
     partId,
     datasetId,
     jobId,
+    ...shared,
     dataId: dataIds[0] ?? '',
     locationId: server.firstRun.locationId,
     keyId: server.firstRun.runnerKeyId,
   };
+}
+
+/** What an organization has for many of its machines. */
+async function makeShared(on: TestServer, machineId: string, partId: string) {
+  const organizationId = on.orgId;
+  const app = await on.client(AppService);
+  const configJson = JSON.stringify({ components: [{ name: mark, type: 'camera', model: 'folder' }] });
+  const { fragment } = await app.createFragment({ organizationId, name: `${mark} fragment`, configJson });
+  const fleet = await on.client(FleetService);
+  await fleet.tagMachine({ id: machineId, add: [mark] });
+  await fleet.saveMachineView({ organizationId, view: { name: 'x', query: mark } });
+  await fleet.createInstallKey({ partId });
+  await fleet.restartPart({ partId });
+  const bulk = await on.client(BulkService);
+  const change = { change: { case: 'tags' as const, value: { add: ['x'] } } };
+  const { operation } = await bulk.startBulkOperation({ target: { organizationId, query: mark }, change });
+  return { fragmentId: fragment?.id ?? '', operationId: operation?.id ?? '' };
 }
 
 /** Creates another organization with its own machine. */
@@ -117,7 +137,7 @@ async function makeForeign(
 async function contents(db: Database, foreignOrgId: string): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string; hasOrg: boolean }>`
     select table_name as name, exists (select from information_schema.columns c where c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
-    from information_schema.tables t where table_schema = 'public' and table_name not in ('change', 'audit', 'sign_in_link') order by 1`.execute(
+    from information_schema.tables t where table_schema = 'public' and table_name not in ('change', 'audit', 'sign_in_link', 'condition_record', 'fleet_sample') order by 1`.execute(
     db,
   );
   const found: Record<string, string> = {};
@@ -164,6 +184,8 @@ test('no call with a key of another organization shows or changes anything', asy
           victim.keyId,
           victim.datasetId,
           victim.jobId,
+          victim.fragmentId,
+          victim.operationId,
           victim.orgId,
           `${victim.orgId}/${mark}-model`,
         ];
@@ -173,7 +195,14 @@ test('no call with a key of another organization shows or changes anything', asy
           const what = `${role} ${service.typeName}/${method.name} ${request}`;
           try {
             const answer = await callAs(transport, method, JSON.parse(request) as JsonObject);
-            for (const secret of [mark, victim.partId, victim.machineId, victim.datasetId, victim.jobId]) {
+            for (const secret of [
+              mark,
+              victim.partId,
+              victim.machineId,
+              victim.datasetId,
+              victim.jobId,
+              victim.fragmentId,
+            ]) {
               assert.ok(!answer.includes(secret) || isEcho(answer, request, secret), `${what} shows ${answer}`);
             }
           } catch (error) {

@@ -7,7 +7,7 @@ import { ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerParse } from '@connectrpc/connect/protocol-grpc-web';
-import { connectCode, errorDomain, errorTable, isErrorCode } from '@platform/contract/errors';
+import { connectCode, errorDomain, errorTable, isErrorCode } from '@platform/contract/errors/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
@@ -206,7 +206,7 @@ const rows: Row[] = [
   [
     'submit: too few of a label',
     (to, w) => to.submitTrainingJob({ ...w.base, modelVersion: '2', datasetId: w.others.few }),
-    'TOO_FEW_PICTURES',
+    'TOO_FEW_IMAGES',
     'owner',
     'a 10, b 9',
   ],

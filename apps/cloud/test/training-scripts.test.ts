@@ -15,7 +15,7 @@ import {
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { type Job, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
+import { parseDatasetLine, parseJobSpec } from '@platform/contract/job/job';
 import { attemptCalls, scriptCalls } from '../src/access/rules/scopes.ts';
 import { smallPng } from '@platform/kit/testing';
 import { insertKey } from '../src/access/store/keys.ts';
@@ -262,6 +262,8 @@ async function allowed(w: Awaited<ReturnType<typeof world>>, token: string, job:
     datasetId,
     dataId: dataIds[0] ?? '',
     jobId: job.id,
+    fragmentId: randomUUID(),
+    operationId: randomUUID(),
   };
   const found = new Set<string>();
   let calls = 0;

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { DescService } from '@bufbuild/protobuf';
 import { type Client, ConnectError, type ConnectRouter, createClient, type Interceptor } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
-import { errorCodeOf, type ErrorCode, PlatformError } from '@platform/contract/errors';
+import { errorCodeOf, type ErrorCode, PlatformError } from '@platform/contract/errors/errors';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import crc32c from 'crc-32/crc32c.js';
+import { crc32c, formatChecksum } from '@platform/sandbox/package-checksum';
 import tar from 'tar-stream';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
@@ -14,7 +14,7 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
+import { parseDatasetLine, parseJobSpec } from '@platform/contract/job/job';
 import { smallPng } from '@platform/kit/testing';
 import { readBlob } from '../src/blobs/blob-store.ts';
 import { dataServiceFor } from './captured-uploads.ts';
@@ -167,9 +167,7 @@ test('upload → dataset → submit → lease → report → complete → downlo
   const bytes = Buffer.from(await (await server.get(path, 'machine')).arrayBuffer());
   assert.equal(Number(head.headers.get('content-length')), bytes.length);
   assert.equal(createHash('sha256').update(bytes).digest('hex'), found.checksum);
-  const crc = Buffer.alloc(4);
-  crc.writeInt32BE(crc32c.buf(bytes));
-  assert.equal(head.headers.get('x-goog-hash'), `crc32c=${crc.toString('base64')}`);
+  assert.equal(head.headers.get('x-goog-hash'), formatChecksum(crc32c(bytes)));
   const rest = await server.get(path, 'machine', { range: 'bytes=10-' });
   assert.equal(rest.status, 206);
   assert.deepEqual(Buffer.from(await rest.arrayBuffer()), bytes.subarray(10));

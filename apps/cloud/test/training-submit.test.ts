@@ -8,7 +8,7 @@ import {
   ModelType,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { modelKinds } from '@platform/contract/model-kinds';
+import { modelKinds } from '@platform/contract/job/model-kinds';
 import { datasetOf, type Submit, submission } from './training-data.ts';
 import { outcome, trainingServer, type Who } from './training-server.ts';
 
@@ -62,11 +62,11 @@ test('what a submit refuses, and that it then claims nothing', async () => {
     ['one label', { tags: ['a'] }, '9 TOO_FEW_LABELS'],
     ['labels that nothing carries', { tags: ['x', 'y'] }, '9 DATASET_EMPTY'],
     ['an empty dataset', { datasetId: empty }, '9 DATASET_EMPTY'],
-    ['too few of one', { datasetId: few }, '9 TOO_FEW_PICTURES'],
+    ['too few of one', { datasetId: few }, '9 TOO_FEW_IMAGES'],
     ['too many without a label', { datasetId: loose }, '9 TOO_MANY_UNLABELED'],
     ['all carry both', { datasetId: both }, '9 LABELS_AMBIGUOUS'],
     ['two groups per label', { datasetId: twoGroups }, '9 NOTHING_HELD_OUT'],
-    ['a label that is in the test alone', { datasetId: allTested }, '9 TOO_FEW_PICTURES'],
+    ['a label that is in the test alone', { datasetId: allTested }, '9 TOO_FEW_IMAGES'],
     ['sequences', { datasetId: sequences }, '9 DATASET_TYPE_MISMATCH'],
     ['an operator', {}, '7 NOT_OWNER', 'operator'],
     ['a runner', {}, '7 NOT_OWNER', 'runner'],
@@ -115,7 +115,7 @@ test('what a check of the data says is what a submit does, and it claims nothing
       [/^10 images have no group: tag and are split by image\.$/, /^No image of "b" is in the test/],
     ],
     ['one group', oneGroup, ['a', 'b'], '1 of 20', '', [/^There is one group, .* 20 images have no group: tag/]],
-    ['too few images', few, ['a', 'b'], '0 of 19', '9 TOO_FEW_PICTURES', []],
+    ['too few images', few, ['a', 'b'], '0 of 19', '9 TOO_FEW_IMAGES', []],
   ];
   for (const [name, datasetId, tags, groups, problem, advice] of table) {
     const request = submission(server, datasetId, { tags, modelName: name.replaceAll(' ', '-') });

@@ -19,6 +19,6 @@ test('no caller opens to a machine, or by credentials it gets, what it may not u
     ...trialsOfCredentials(world, wire),
   ]);
   t.diagnostic(JSON.stringify(counts));
-  for (const line of wrong) console.log(line);
+  for (const line of wrong) t.diagnostic(line);
   assert.equal(wrong.length, 0, 'wrong answers: the lines above name them');
 });

@@ -66,7 +66,7 @@ test('every form of version_control, for both programs', async () => {
     return [answer.agentUpdateInfo, answer.serverUpdateInfo];
   };
   const shownOf = (info: UpdateInfo | undefined) =>
-    info && [info.version, info.url.replace(on.url, ''), info.wish, info.unsigned, Number(info.sizeBytes)];
+    info && [info.version, info.url.replace(on.url, ''), info.desired, info.unsigned, Number(info.sizeBytes)];
   const published = (name: string, version: string, desired: string, arch = 'amd64') => [
     version,
     `/releases/${name}/${version}/linux-${arch}/${name}`,
@@ -104,7 +104,7 @@ test('every form of version_control, for both programs', async () => {
       if (!info) continue;
       assert.equal(info.format, PackageFormat.EXECUTABLE);
       assert.equal(info.filename, ['platform-agent', 'platform-server'][at]);
-      const isHashKnown = !info.unsigned || info.wish.includes('#');
+      const isHashKnown = !info.unsigned || info.desired.includes('#');
       assert.equal(info.sha256.length, isHashKnown ? 32 : 0, desired);
       if (info.unsigned && isHashKnown) assert.equal(Buffer.from(info.sha256).toString('hex'), hash);
     }

@@ -12,7 +12,7 @@ import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { DataSyncService, FileUploadRequestSchema } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { LogRequestSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { isLoopback, openPort, speaks } from '../src/wire/mux.ts';
 import { testLog, testUnhandled } from './database.ts';
@@ -61,7 +61,7 @@ test('every protocol over every HTTP version, with and without TLS, on one port'
           break;
         }
         assert.equal(await failure(app.getRobot({ id: 'x' })), 'NotFound MACHINE_NOT_FOUND', name);
-        assert.equal(await failure(app.listFragments({})), 'Unimplemented CALL_NOT_OFFERED', name);
+        assert.equal(await failure(app.listAuthorizations({})), 'Unimplemented CALL_NOT_OFFERED', name);
       }
     }
   }

@@ -1,5 +1,5 @@
-import { machineExit, parseCredentials, serverName } from '@platform/contract/machine';
-import type { MachineCredentials } from '@platform/contract/machine';
+import { machineExit, parseCredentials, serverName } from '@platform/contract/machine-server/machine-server';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { errorText } from '@platform/kit';
 import { options, readText } from '@platform/kit/node';
 import path from 'node:path';

@@ -1,6 +1,8 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { lastWord, platformServerKnowledge, typeOf } from '@platform/contract/server-resources';
+import { lastWord, platformServerKnowledge, typeOf } from '@platform/contract/machine-server/resources';
+import { Attributes } from './attributes.ts';
+import type { ConfigProblem } from './config-problem.ts';
 
 /** The parsed configuration of this machine. Durations in ms. */
 export interface MachineConfig {
@@ -63,14 +65,6 @@ export interface PackageSpec {
   readonly version: string;
 }
 
-export interface ConfigProblem {
-  /** For example services[0].attributes.camera. */
-  readonly path: string;
-  readonly problem: string;
-  /** The entry may be valid, but this server does not support its type or model. */
-  readonly unknown?: 'type' | 'model';
-}
-
 export const emptyConfig: MachineConfig = {
   revision: 0,
   configSha256: '',
@@ -91,7 +85,7 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
   const resources = new Map<string, ResourceSpec>();
   const paths = new Map<string, string>();
   const read = (part: Part, path: string): void => {
-    const attributes = new Attributes(part.attributes ?? {}, `${path}.attributes`, problems);
+    const attributes = new Attributes(part, `${path}.attributes`, problems);
     const before = problems.length;
     const spec = resource(part, attributes);
     const isName = resourceName.test(part.name);
@@ -174,10 +168,10 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
         is: 'folder camera',
         name,
         folder: attributes.text('path'),
-        intervalMs: attributes.number('interval_seconds', { least: 0, otherwise: 1 }) * 1000,
+        intervalMs: attributes.number('interval_seconds') * 1000,
       };
     case 'camera http':
-      return { is: 'http camera', name, url: attributes.url('url') };
+      return { is: 'http camera', name, url: attributes.text('url') };
     case 'sensor fake':
       return { is: 'fake sensor', name, readings: attributes.object('readings') };
     case 'mlmodel onnx_cpu':
@@ -196,20 +190,20 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
         name,
         camera: attributes.text('camera'),
         model: attributes.text('mlmodel'),
-        everyMs: attributes.number('every_seconds', { least: 0.1, otherwise: 10 }) * 1000,
-        minimumScore: minimumScore(attributes),
+        everyMs: attributes.number('every_seconds') * 1000,
+        minimumScore: attributes.number('minimum_score'),
       };
     // A data manager has only one model; it may be omitted.
     case 'data_manager ':
     case 'data_manager builtin': {
       const folder = attributes.optionalText('capture_folder');
       const predictor = attributes.optionalText('mlmodel');
-      const least = minimumScore(attributes);
+      const least = attributes.number('minimum_score');
       return {
         is: 'capture',
         name,
         camera: attributes.text('camera'),
-        everyMs: attributes.number('every_seconds', { least: 0.1, otherwise: 60 }) * 1000,
+        everyMs: attributes.number('every_seconds') * 1000,
         datasetIds: attributes.texts('dataset_ids'),
         tags: attributes.texts('tags'),
         ...(folder !== undefined && { folder }),
@@ -220,9 +214,6 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
       return undefined;
   }
 }
-
-const minimumScore = (attributes: Attributes): number =>
-  attributes.number('minimum_score', { least: 0, most: 1, otherwise: 0 });
 
 function readPackages(config: RobotConfig, problems: ConfigProblem[]): PackageSpec[] {
   const packages = new Map<string, PackageSpec>();
@@ -236,67 +227,4 @@ function readPackages(config: RobotConfig, problems: ConfigProblem[]): PackageSp
     else packages.set(name, { name, id, version });
   }
   return [...packages.values()];
-}
-
-/** Reads attributes by type; each error becomes a problem with its path, and an unused placeholder value. */
-class Attributes {
-  readonly #values: JsonObject;
-  readonly #path: string;
-  readonly #problems: ConfigProblem[];
-
-  constructor(values: JsonObject, path: string, problems: ConfigProblem[]) {
-    this.#values = values;
-    this.#path = path;
-    this.#problems = problems;
-  }
-
-  text(key: string): string {
-    return this.optionalText(key) ?? this.#wrong(key, 'a text', '');
-  }
-
-  optionalText(key: string): string | undefined {
-    const value = this.#values[key];
-    if (value === undefined) return undefined;
-    return typeof value === 'string' && value !== '' ? value : this.#wrong(key, 'a text', undefined);
-  }
-
-  texts(key: string): readonly string[] {
-    const value = this.#values[key] ?? [];
-    const isTexts = Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '');
-    return isTexts ? (value as string[]) : this.#wrong(key, 'a list of texts', []);
-  }
-
-  number(key: string, { least, most = 1e9, otherwise }: { least: number; most?: number; otherwise: number }): number {
-    const value = this.#values[key] ?? otherwise;
-    return typeof value === 'number' && value >= least && value <= most
-      ? value
-      : this.#wrong(key, `a number from ${least} to ${most}`, otherwise);
-  }
-
-  /** Absent: false. */
-  flag(key: string): boolean {
-    const value = this.#values[key] ?? false;
-    return typeof value === 'boolean' ? value : this.#wrong(key, 'true or false', false);
-  }
-
-  url(key: string): string {
-    const value = this.#values[key];
-    return typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value)
-      ? value
-      : this.#wrong(key, 'an http(s) address', '');
-  }
-
-  object(key: string): JsonObject {
-    const value = this.#values[key] ?? {};
-    return typeof value === 'object' && !Array.isArray(value) && value !== null
-      ? value
-      : this.#wrong(key, 'an object', {});
-  }
-
-  #wrong<T>(key: string, limit: string, instead: T): T {
-    const shown = JSON.stringify(this.#values[key]);
-    const problem = shown === undefined ? `it must be given: ${limit}` : `it must be ${limit}, not ${shown}`;
-    this.#problems.push({ path: `${this.#path}.${key}`, problem });
-    return instead;
-  }
 }

@@ -1,5 +1,7 @@
 import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { LiveService } from '@platform/contract/gen/platform/live/v1/live_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { Cell, converge } from '@platform/kit';
 import type { Clock, Log } from '@platform/kit';
@@ -10,9 +12,14 @@ import { CaptureSpool } from './captures/spool.ts';
 import { uploadCaptures } from './captures/upload.ts';
 import { loadCachedConfig, pollConfig } from './cloud/config-poll.ts';
 import type { Contact } from './cloud/config-poll.ts';
+import { noViews } from './cloud/desired-views.ts';
+import type { DesiredViews } from './cloud/desired-views.ts';
 import type { CloudLink } from './cloud/link.ts';
 import type { LogQueue } from './cloud/log-upload.ts';
+import { reportSchemas } from './cloud/schema-report.ts';
 import type { RouteDeps } from './http/routes.ts';
+import type { JpegCodec } from './images/jpeg-codec.ts';
+import { sendViews } from './live/send-views.ts';
 import { emptyConfig } from './machine-config.ts';
 import type { MachineConfig } from './machine-config.ts';
 import { packageReconciler } from './packages/installer.ts';
@@ -34,6 +41,7 @@ interface Deps {
   readonly dataFolder: string;
   readonly pollMs: number;
   readonly engine: ModelEngine;
+  readonly jpeg: JpegCodec;
   readonly queue: LogQueue;
   readonly programFile: ProgramFile | undefined;
   readonly clock: Clock;
@@ -61,6 +69,7 @@ export async function openMachine(deps: Deps): Promise<Machine> {
     cacheFile: path.join(dataFolder, 'config.json'),
     wanted,
     contact,
+    views: new Cell<DesiredViews>(noViews),
     pollMs,
     clock,
     log: log.child('config'),
@@ -69,7 +78,7 @@ export async function openMachine(deps: Deps): Promise<Machine> {
   await loadCachedConfig(polling);
 
   const packages = await openPackages(deps, wanted);
-  const { installed } = packages;
+  const { installed, attempts: packageAttempts } = packages;
   const resources = openResources(deps, installed);
   const { running, attempts, goal, progress } = resources;
   const uploading = {
@@ -80,7 +89,6 @@ export async function openMachine(deps: Deps): Promise<Machine> {
     clock,
     log: log.child('captures'),
   };
-  const packageAttempts = packages.attempts;
   const reporter = new ResourceReporter({ wanted, goal, installed, running, attempts, packageAttempts, clock });
   const status = statusReader({ wanted, progress, contact, running, reporter, queue, programFile, clock });
   return {
@@ -101,6 +109,8 @@ export async function openMachine(deps: Deps): Promise<Machine> {
           followGoal({ config: wanted, installed }, goal, signal),
           resources.run(signal),
           uploadCaptures(uploading, signal),
+          runSchemaReport(deps, signal),
+          runLiveViews(deps, { desired: polling.views, running }, signal),
         ]);
       } finally {
         await running.stopAll();
@@ -108,6 +118,19 @@ export async function openMachine(deps: Deps): Promise<Machine> {
     },
   };
 }
+
+const runSchemaReport = ({ link, partId, clock, log }: Deps, signal: AbortSignal): Promise<void> =>
+  reportSchemas(
+    { fleet: link.client(FleetService), partId, clock, log: log.child('schemas'), random: Math.random },
+    signal,
+  );
+
+const runLiveViews = (
+  { link, partId, jpeg, clock, log }: Deps,
+  of: { desired: Cell<DesiredViews>; running: RunningResources },
+  signal: AbortSignal,
+): Promise<void> =>
+  sendViews({ ...of, live: link.client(LiveService), partId, jpeg, clock, log: log.child('live') }, signal);
 
 /** Brings the installed packages to those of the configuration. */
 async function openPackages({ link, dataFolder, clock, log: parent }: Deps, wanted: Cell<MachineConfig>) {
@@ -137,7 +160,7 @@ async function openPackages({ link, dataFolder, clock, log: parent }: Deps, want
 
 /** Brings the running resources to `goal`. */
 function openResources(deps: Deps, installed: Cell<ReadonlyMap<string, InstalledPackage>>) {
-  const { engine, clock } = deps;
+  const { engine, jpeg, clock } = deps;
   const log = deps.log.child('resources');
   const running = new RunningResources();
   const spool = new CaptureSpool();
@@ -145,7 +168,7 @@ function openResources(deps: Deps, installed: Cell<ReadonlyMap<string, Installed
   const attempts = new Attempts(clock);
   const goal = new Cell<Want>({ revision: 0, configSha256: '', resources: [], packages: installed.get() });
   const progress = new Cell<Progress>({ revision: 0, configSha256: '', isChanging: false });
-  const factory = { running, engine, spool, captureFolder, clock, log };
+  const factory = { running, engine, jpeg, spool, captureFolder, clock, log };
   const start = (spec: Parameters<typeof startResource>[0]) => startResource(spec, factory);
   const reconciler = resourceReconciler({ running, start, attempts, progress, log });
   const run = (signal: AbortSignal): Promise<void> => converge(reconciler, goal, { clock, log }, signal);

@@ -5,7 +5,7 @@ import {
   readyLine,
   serverName,
   versionLine,
-} from '@platform/contract/machine';
+} from '@platform/contract/machine-server/machine-server';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { createLog, errorText, within } from '@platform/kit';
 import type { LogLine } from '@platform/kit';
@@ -32,13 +32,17 @@ import type { CommandLine } from './command-line.ts';
 import { serveHttp } from './http/server.ts';
 import { openMachine } from './machine.ts';
 import { watchProgramFile } from './program-file.ts';
+import { createJpegCodec } from './images/jpeg-codec.ts';
+import type { JpegWasm } from './images/jpeg-codec.ts';
 import { createModelEngine } from './resources/model-engine.ts';
 import { version } from './version.ts';
 
 /** The differences between a run from source and the released single file. */
 export interface Build {
-  /** Content of onnxruntime's WebAssembly file. */
-  readonly wasm: () => Promise<Uint8Array>;
+  readonly wasm: JpegWasm & {
+    /** Content of onnxruntime's WebAssembly file. */
+    readonly onnxruntime: () => Promise<Uint8Array>;
+  };
   /** The file whose replacement requires a restart; undefined when run from source. */
   readonly programFile?: string;
 }
@@ -78,9 +82,10 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
 
   const { partId } = credentials;
   const link = createCloudLink(credentials, serverFetch(process.env, credentials));
-  const engine = createModelEngine(build.wasm);
+  const engine = createModelEngine(build.wasm.onnxruntime);
+  const jpeg = createJpegCodec(build.wasm);
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
-  const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });
+  const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, jpeg, queue, programFile, clock, log });
   const http = await serveHttp(machine.routes);
   const ready = readyLine({ version, url: http.url, pid: process.pid, ...machine.inEffect() });
   process.stdout.write(`${ready}\n${publicReadyLine(http.url)}\n`);

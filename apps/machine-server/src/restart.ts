@@ -1,4 +1,4 @@
-import type { MaintenanceReading } from '@platform/contract/machine';
+import type { MaintenanceReading } from '@platform/contract/machine-server/machine-server';
 
 /** A sensor's readings, or why there are none. */
 export type SensorAnswer =

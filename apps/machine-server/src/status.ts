@@ -1,4 +1,4 @@
-import type { RestartStatus } from '@platform/contract/machine';
+import type { RestartStatus } from '@platform/contract/machine-server/machine-server';
 import { errorText, within } from '@platform/kit';
 import type { Cell, Clock } from '@platform/kit';
 import type { Contact } from './cloud/config-poll.ts';

@@ -1,4 +1,4 @@
-import { machineExit } from '@platform/contract/machine';
+import { machineExit } from '@platform/contract/machine-server/machine-server';
 import { plainEnvironment, Usage } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';

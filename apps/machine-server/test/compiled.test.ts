@@ -1,4 +1,4 @@
-import { parseVersionLine } from '@platform/contract/machine';
+import { parseVersionLine } from '@platform/contract/machine-server/machine-server';
 import { tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

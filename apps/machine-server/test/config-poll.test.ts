@@ -14,6 +14,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pollConfig } from '../src/cloud/config-poll.ts';
 import type { Contact } from '../src/cloud/config-poll.ts';
+import { noViews } from '../src/cloud/desired-views.ts';
 import { emptyConfig } from '../src/machine-config.ts';
 import type { MachineConfig } from '../src/machine-config.ts';
 
@@ -26,6 +27,8 @@ class Server {
   /** False: the server ignores revisions and answers at once, as public servers do. */
   holds = true;
   failure: ConnectError | undefined;
+  /** State of the desired live views; undefined: the server does not know them. */
+  views: (() => string) | undefined;
   calls: number[] = [];
 
   constructor(clock: FakeClock) {
@@ -34,7 +37,7 @@ class Server {
 
   readonly robot: Pick<Client<typeof RobotService>, 'config'> = {
     config: async (init, { signal = new AbortController().signal } = {}) => {
-      const { knownRevision, wait } = create(ConfigRequestSchema, init);
+      const { knownRevision, knownViews, wait } = create(ConfigRequestSchema, init);
       this.calls.push(this.#clock.now());
       if (this.failure) throw this.failure;
       const config = () =>
@@ -42,6 +45,10 @@ class Server {
           revision: this.holds ? `r${this.revision.get()}` : '',
           revisionNumber: BigInt(this.revision.get()),
         });
+      const state = this.views?.() ?? '';
+      const desiredViews = state === knownViews ? {} : { desiredViews: { state, cameras: state ? ['front'] : [] } };
+      if (knownRevision === config().revision && 'desiredViews' in desiredViews)
+        return create(ConfigResponseSchema, { notModified: true, ...desiredViews });
       const waitMs = this.holds && wait ? durationMs(wait) : 0;
       if (knownRevision === config().revision && waitMs > 0) {
         const turn = new AbortController();
@@ -63,6 +70,7 @@ async function world() {
   const server = new Server(clock);
   const wanted = new Cell<MachineConfig>(emptyConfig);
   const contact = new Cell<Contact>({ isOnline: false });
+  const views = new Cell(noViews);
   const { log } = captureLog(clock);
   const end = new AbortController();
   const cacheFile = folder.file('config.json');
@@ -74,6 +82,7 @@ async function world() {
       cacheFile,
       wanted,
       contact,
+      views,
       pollMs: 5_000,
       clock,
       log,
@@ -102,6 +111,7 @@ async function world() {
     server,
     wanted,
     contact,
+    views,
     pass,
     until,
     async [Symbol.asyncDispose]() {
@@ -164,4 +174,20 @@ test('a server with constant changes is polled at most five times a second', asy
     await w.until(() => w.wanted.get().revision > 1);
   }
   assert.ok(w.server.calls.length <= 30, `${w.server.calls.length} calls in five seconds`);
+});
+
+test('desired live views end a long poll once, and nothing loops', async () => {
+  await using w = await world();
+  await w.pass(5 * minute);
+  w.server.views = () => '1';
+  await w.pass(minute);
+  assert.deepEqual(w.views.get(), { state: '1', cameras: ['front'] });
+  assert.ok((await w.pass(10 * minute)) <= 12, 'an answer that it knows is held');
+  assert.equal(w.wanted.get().revision, 1);
+  w.server.views = undefined;
+  await w.pass(minute);
+  assert.deepEqual(w.views.get().cameras, []);
+  assert.ok((await w.pass(10 * minute)) <= 12);
+  w.server.views = () => String(w.server.calls.length);
+  assert.ok((await w.pass(minute)) <= 301, 'even a server that always has others is polled five times a second');
 });

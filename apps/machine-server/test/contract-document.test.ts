@@ -1,6 +1,6 @@
-import { machineEnvironment, machineExit, restartStatusJson } from '@platform/contract/machine';
-import { resourceReportJson, resourceStates } from '@platform/contract/resource-report';
-import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { machineEnvironment, machineExit, restartStatusJson } from '@platform/contract/machine-server/machine-server';
+import { resourceReportJson, resourceStates } from '@platform/contract/machine-server/resource-report';
+import { platformServerKnowledge } from '@platform/contract/machine-server/resources';
 import { create } from '@bufbuild/protobuf';
 import { RobotConfigSchema } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import assert from 'node:assert/strict';
@@ -22,7 +22,7 @@ test('the document names every environment name, exit code and member of the con
 test('the document names every member and state of a resource report', () => {
   const error = { code: 'X', message: 'x', remedy: 'x' };
   const state = { name: 'a', path: 'components[0]', state: 'failed', sinceWall: 0, error } as const;
-  const report = { revision: 1, resources: [state], knowledge: platformServerKnowledge };
+  const report = { revision: 1, resources: [state], knowledge: { ...platformServerKnowledge, schemasSha256: '' } };
   const { resources, ...members } = resourceReportJson(report) as { resources: object[] };
   for (const member of [...Object.keys(members), 'resources', ...Object.keys(resources[0] ?? {})])
     assert.match(document, new RegExp(`^\\| \`${member}\` \\|`, 'm'));

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { parseReadyLine } from '@platform/contract/machine';
+import { parseReadyLine } from '@platform/contract/machine-server/machine-server';
 import { tempFolder } from '@platform/kit/testing';
 
 const main = path.join(import.meta.dirname, '..', 'src', 'main.ts');

@@ -5,6 +5,7 @@ import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { DataCaptureUploadRequest } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RobotConfigSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
@@ -13,7 +14,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { crc32c } from '../src/packages/crc32c.ts';
+import { checksumHeader, crc32c, formatChecksum } from '@platform/sandbox/package-checksum';
 
 /** A package archive as the download URL serves it; its metadata may be wrong on purpose. */
 export interface Archive {
@@ -46,6 +47,11 @@ export interface FakeCloud extends AsyncDisposable {
   readonly archives: Map<string, Archive>;
   /** Requested byte ranges. */
   readonly ranges: string[];
+  /** Reported schemas by their SHA-256, and what the machine server asked for. */
+  readonly schemas: Map<string, string>;
+  readonly schemaCalls: string[];
+  /** Errors for the next calls that store schemas. */
+  readonly schemaFailures: Code[];
   /** Errors for the next uploads; if empty, uploads succeed. */
   readonly uploadFailures: Code[];
   /** Number of issued tokens; tokens below `validFrom` are invalid. */
@@ -78,6 +84,9 @@ export async function fakeCloud(): Promise<FakeCloud> {
     uploads: [],
     archives: new Map(),
     ranges: [],
+    schemas: new Map(),
+    schemaCalls: [],
+    schemaFailures: [],
     uploadFailures: [],
     tokens: 0,
     validFrom: 1,
@@ -138,6 +147,16 @@ function addRoutes(router: Parameters<Parameters<typeof connectNodeAdapter>[0]['
       return { binaryDataId: `org/location/${cloud.uploads.length}` };
     },
   });
+  router.service(FleetService, {
+    storeServerSchemas: ({ partId, sha256, schemasJson }, { requestHeader }) => {
+      allow(requestHeader, partId);
+      cloud.schemaCalls.push(schemasJson === '' ? 'asks' : 'sends');
+      const code = cloud.schemaFailures.shift();
+      if (code !== undefined) throw new ConnectError('set to fail', code);
+      if (schemasJson !== '') cloud.schemas.set(sha256, schemasJson);
+      return { stored: cloud.schemas.has(sha256) };
+    },
+  });
   router.service(PackageService, {
     getPackage: ({ id, version, includeUrl }, { requestHeader }) => {
       allow(requestHeader);
@@ -158,8 +177,6 @@ function servePackage(cloud: FakeCloud, request: IncomingMessage, response: Serv
     response.writeHead(404).end();
     return;
   }
-  const crc = Buffer.alloc(4);
-  crc.writeUInt32BE(archive.crc ?? crc32c(archive.bytes));
   const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
   if (request.headers.range !== undefined) cloud.ranges.push(request.headers.range);
   const from = Number(range?.[1] ?? 0);
@@ -167,7 +184,7 @@ function servePackage(cloud: FakeCloud, request: IncomingMessage, response: Serv
   response.writeHead(range ? 206 : 200, {
     'content-type': archive.contentType ?? 'application/x-gzip',
     'content-length': body.length,
-    'x-goog-hash': `crc32c=${crc.toString('base64')}`,
+    [checksumHeader]: formatChecksum(archive.crc ?? crc32c(archive.bytes)),
     'accept-ranges': 'bytes',
   });
   if (request.method === 'HEAD') return void response.end();

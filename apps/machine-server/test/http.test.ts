@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { parseRestartStatus } from '@platform/contract/machine';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { parseRestartStatus } from '@platform/contract/machine-server/machine-server';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
@@ -13,7 +13,7 @@ const model: Model = {
   origin: { model: 'm', version: '1' },
   labels: ['small', 'large'],
   predict: async (bytes, name) => {
-    if (bytes.length === 0) throw new PlatformError('INVALID_PICTURE', { name, problem: 'it is empty' });
+    if (bytes.length === 0) throw new PlatformError('INVALID_IMAGE', { name, problem: 'it is empty' });
     const label = bytes.length > 1000 ? 'large' : 'small';
     const task = 'single_label_classification';
     return { task, label, score: 1, probabilities: { [label]: 1 }, model: 'm', version: '1', milliseconds: 0 };
@@ -56,11 +56,11 @@ test('every answer, good or bad, is JSON with a status that fits', async () => {
     ['GET', '/resources?x=1', undefined, 200, /"resources":\[\]/],
     ['GET', '/resource_status', undefined, 200, /"revision":3.*"since":"1970-01-01T00:00:00.000Z"/],
     ['POST', '/models/net/predict', 'x'.repeat(2000), 200, /"label":"large"/],
-    ['POST', '/models/net/predict', '', 400, /INVALID_PICTURE/],
+    ['POST', '/models/net/predict', '', 400, /INVALID_IMAGE/],
     ['POST', '/models/cam/predict', 'x', 404, /RESOURCE_NOT_FOUND/],
     ['GET', '/models/net/predict', undefined, 404, /UNSUPPORTED/],
-    ['GET', '/cameras/dark/picture', undefined, 503, /CAMERA_FAILED.*dark/],
-    ['POST', '/cameras/cam/predict', undefined, 200, /"label":"small".*"picture":"p\.png"/],
+    ['GET', '/cameras/dark/image', undefined, 503, /CAMERA_FAILED.*dark/],
+    ['POST', '/cameras/cam/predict', undefined, 200, /"label":"small".*"image":"p\.png"/],
     ['POST', '/cameras/a%20b%2Fc/predict', undefined, 200, /"label":"small"/],
     ['POST', '/cameras/cam/predict', '{"model":"net"}', 200, /"label":"small"/],
     ['POST', '/cameras/cam/predict', '{"model":"other"}', 404, /RESOURCE_NOT_FOUND/],
@@ -79,7 +79,7 @@ test('every answer, good or bad, is JSON with a status that fits', async () => {
   assert.equal(server.lines.find(({ message }) => message === 'request failed')?.fields['error'], 'a broken sensor');
   const status = parseRestartStatus(await (await fetch(`${server.url}/restart_status`)).text());
   assert.deepEqual(status, { restartAllowed: true, doesNotHandleNeedsRestart: true, revision: 3 });
-  const image = await fetch(`${server.url}/cameras/cam/picture`);
+  const image = await fetch(`${server.url}/cameras/cam/image`);
   assert.deepEqual([image.headers.get('content-type'), await image.text()], ['image/png', 'image']);
 });
 

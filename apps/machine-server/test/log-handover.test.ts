@@ -1,6 +1,6 @@
 // The server sends log lines to an agent's socket. Each arrives once, even if connections break, and none is uploaded.
-import { parseLogHello, parseSocketLine } from '@platform/contract/log-socket';
-import type { SocketLine } from '@platform/contract/log-socket';
+import { parseLogHello, parseSocketLine } from '@platform/contract/machine-server/log-socket';
+import type { SocketLine } from '@platform/contract/machine-server/log-socket';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';

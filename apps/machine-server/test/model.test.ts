@@ -1,5 +1,5 @@
-import { errorCodeOf } from '@platform/contract/errors';
-import type { PlatformError } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
+import type { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock as clock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';
@@ -11,6 +11,7 @@ import sharp from 'sharp';
 import { createModelEngine } from '../src/resources/model-engine.ts';
 import { loadModel, readLabels } from '../src/resources/model.ts';
 import type { Prediction } from '../src/resources/resource.ts';
+import { jpeg } from './codecs.ts';
 import { colourImage, colours } from './colour-images.ts';
 import type { Colour } from './colour-images.ts';
 
@@ -25,9 +26,17 @@ function single(prediction: Prediction): Extract<Prediction, { task: 'single_lab
   return prediction;
 }
 
+test('an engine that could not be read once is read again for the next model', async () => {
+  const reads = { failed: 0 };
+  const broken = createModelEngine(() => (reads.failed++ === 0 ? Promise.reject(new Error('EMFILE')) : readFile(wasm)));
+  await assert.rejects(broken.load(new Uint8Array(8), []), /EMFILE/);
+  await assert.rejects(broken.load(new Uint8Array(8), []), (error: Error) => !error.message.includes('EMFILE'));
+  assert.equal(reads.failed, 2);
+});
+
 test('a model classifies colours, whatever format and shape the image has', async () => {
   const origin = { model: 'colours', version: '3' };
-  const { model, release } = await loadModel({ name: 'm', modelPath, labelPath, origin }, { engine, clock });
+  const { model, release } = await loadModel({ name: 'm', modelPath, labelPath, origin }, { engine, jpeg, clock });
   for (const colour of Object.keys(colours) as Colour[]) {
     for (const format of ['jpeg', 'png'] as const) {
       const bytes = await colourImage(colour, { width: 200, height: 77, format });
@@ -43,14 +52,14 @@ test('a model classifies colours, whatever format and shape the image has', asyn
 });
 
 test('predictions are those of the image as sharp would have prepared it', async () => {
-  const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
+  const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, jpeg, clock });
   const network = await engine.load(await readFile(modelPath), ['probability']);
   for (let seed = 1; seed <= 6; seed++) {
     const colour = (Object.keys(colours) as Colour[])[seed % 3] ?? 'red';
     const bytes = await colourImage(colour, { width: 100 + 37 * seed, height: 80 + 11 * seed, seed });
     const { width, height } = network;
     const prepared = await sharp(bytes).resize(width, height, { fit: 'fill' }).removeAlpha().raw().toBuffer();
-    const wanted = (await network.run(prepared))('probability');
+    const wanted = (await network.run(() => prepared))('probability');
     const got = Object.values(single(await model.predict(bytes, 'image')).probabilities);
     assert.equal(got.indexOf(Math.max(...got)), wanted.indexOf(Math.max(...wanted)));
     for (const [i, p] of wanted.entries()) assert.ok(Math.abs(p - (got[i] ?? 0)) < 0.01, `${p} and ${got[i]}`);
@@ -60,7 +69,7 @@ test('predictions are those of the image as sharp would have prepared it', async
 });
 
 test('predictions asked for at once and a release among them do not disturb each other', async () => {
-  const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
+  const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, jpeg, clock });
   const asked = (Object.keys(colours) as Colour[]).map(async (colour) => {
     return [colour, single(await model.predict(await colourImage(colour), 'image'))] as const;
   });
@@ -99,7 +108,7 @@ test('a model that does not fit is refused when it is loaded', async () => {
     ['another output', { modelPath: otherOutput, labelPath }, /no output named "probability"/],
   ];
   for (const [name, files, message] of rows) {
-    await assert.rejects(loadModel({ name: 'm', ...files }, { engine, clock }), (error: Error) => {
+    await assert.rejects(loadModel({ name: 'm', ...files }, { engine, jpeg, clock }), (error: Error) => {
       assert.equal(errorCodeOf(error), 'MODEL_UNUSABLE', name);
       assert.match(error.message, message, name);
       return true;
@@ -108,9 +117,9 @@ test('a model that does not fit is refused when it is loaded', async () => {
 });
 
 test('a model without the score does not start if it is to reject images, and starts if not', async () => {
-  const { release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
+  const { release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, jpeg, clock });
   await release();
-  const rejecting = loadModel({ name: 'm', modelPath, labelPath, rejectUnlike: true }, { engine, clock });
+  const rejecting = loadModel({ name: 'm', modelPath, labelPath, rejectUnlike: true }, { engine, jpeg, clock });
   await assert.rejects(rejecting, (error: PlatformError) => {
     assert.equal(error.code, 'MODEL_WITHOUT_UNLIKE');
     assert.match(error.what, /The model m cannot reject .* reject_unlike .*: its file has no score for that/);

@@ -13,7 +13,6 @@ import { gzipSync } from 'node:zlib';
 import { Attempts } from '../src/attempts.ts';
 import type { PackageSpec } from '../src/machine-config.ts';
 import { unpack } from '../src/packages/archive.ts';
-import { announcedCrc32c, crc32c } from '../src/packages/crc32c.ts';
 import { download, NotAPackage } from '../src/packages/download.ts';
 import { packageReconciler } from '../src/packages/installer.ts';
 import { PackageStore } from '../src/packages/store.ts';
@@ -21,30 +20,6 @@ import type { InstalledPackage } from '../src/plans/resources.ts';
 import { tarGz } from './archives.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import type { FakeCloud } from './fake-cloud.ts';
-
-test('crc32c: known answers, in one piece and in many', () => {
-  const rows: [Uint8Array, number][] = [
-    [Buffer.from(''), 0],
-    [Buffer.from('123456789'), 0xe3069283],
-    [Buffer.alloc(32), 0x8a9136aa],
-    [Buffer.alloc(32, 0xff), 0x62a8ab43],
-    [Uint8Array.from({ length: 32 }, (_, i) => i), 0x46dd794e],
-  ];
-  for (const [bytes, sum] of rows) {
-    assert.equal(crc32c(bytes), sum);
-    assert.equal(crc32c(bytes.subarray(7), crc32c(bytes.subarray(0, 7))), sum);
-  }
-  const headers: [string | null, number | undefined][] = [
-    ['crc32c=4waSgw==', 0xe3069283],
-    ['md5=abcd, crc32c=4waSgw==', 0xe3069283],
-    ['crc32c=Bg==', 6], // without leading zero bytes
-    ['crc32c=', undefined],
-    ['crc32c=AAAAAAAAAAA=', undefined],
-    ['md5=abcd', undefined],
-    [null, undefined],
-  ];
-  for (const [header, sum] of headers) assert.equal(announcedCrc32c(header), sum);
-});
 
 const hostile: [string, () => Promise<Buffer>, RegExp][] = [
   ['an absolute path', () => tarGz([{ name: '/tmp/evil', content: 'x' }]), /path is absolute/],

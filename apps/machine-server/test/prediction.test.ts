@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ModelDescription } from '@platform/contract/model-output';
+import type { ModelDescription } from '@platform/contract/job/model-output';
 import { annotationsFrom, checkOutputs, resultsAbove, readOutputs } from '../src/resources/prediction.ts';
 import type { Reading } from '../src/resources/prediction.ts';
 

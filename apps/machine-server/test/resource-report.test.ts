@@ -1,9 +1,9 @@
 // The server reports the state of every entry of its configuration, and reports only verified states.
 import { create } from '@bufbuild/protobuf';
 import { RobotConfigSchema } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { PlatformError } from '@platform/contract/errors';
-import { parseResourceReport, resourceReportJson } from '@platform/contract/resource-report';
-import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { parseResourceReport, resourceReportJson } from '@platform/contract/machine-server/resource-report';
+import { platformServerKnowledge } from '@platform/contract/machine-server/resources';
 import { Cell } from '@platform/kit';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';

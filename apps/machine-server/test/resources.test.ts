@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Cell, converge } from '@platform/kit';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
-import { parseReadyLine } from '@platform/contract/machine';
-import type { Readiness } from '@platform/contract/machine';
+import { parseReadyLine } from '@platform/contract/machine-server/machine-server';
+import type { Readiness } from '@platform/contract/machine-server/machine-server';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -42,8 +42,8 @@ test('a machine: its model, a new version of it, a bad one, images captured on t
   const first = await server.until('a prediction', predict, ({ status }) => status === 200);
   assert.deepEqual([first.body['label'], first.body['model'], first.body['version']], ['blue', 'colours', '1']);
   const seen = await server.json('/cameras/camera-1/predict', { method: 'POST' });
-  assert.deepEqual([seen.body['label'], seen.body['picture']], ['green', 'a.jpg']);
-  const image = await fetch(`${server.ready.url}/cameras/camera-1/picture`);
+  assert.deepEqual([seen.body['label'], seen.body['image']], ['green', 'a.jpg']);
+  const image = await fetch(`${server.ready.url}/cameras/camera-1/image`);
   assert.equal(image.headers.get('content-type'), 'image/jpeg');
   assert.deepEqual(Buffer.from(await image.arrayBuffer()), await colourImage('green'));
   const status = await server.json('/restart_status');
@@ -147,7 +147,7 @@ test('a caller that asks for nonsense gets a reason', async () => {
     ['/restart_status', { method: 'POST' }, 404, 'UNSUPPORTED'],
     ['/models/none/predict', { method: 'POST', body: 'x' }, 404, 'RESOURCE_NOT_FOUND'],
     ['/models/%ff/predict', { method: 'POST' }, 404, 'RESOURCE_NOT_FOUND'],
-    ['/cameras/none/picture', {}, 404, 'RESOURCE_NOT_FOUND'],
+    ['/cameras/none/image', {}, 404, 'RESOURCE_NOT_FOUND'],
   ];
   for (const [route, init, status, code] of rows) {
     const answer = await server.json(route, init);

@@ -1,7 +1,7 @@
 // Models trained by this repository's trainers, on the real machine server.
-import type { DetectionEvaluation, Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles } from '@platform/contract/job';
-import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-output';
+import type { DetectionEvaluation, Evaluation, MultiLabelEvaluation } from '@platform/contract/job/evaluation';
+import { jobFiles, modelFiles } from '@platform/contract/job/job';
+import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/job/model-output';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { openSession } from '@platform/trainer-engine/runtime';
@@ -21,6 +21,7 @@ import type { Detection, ScoredLabel } from '../src/annotations.ts';
 import { createModelEngine } from '../src/resources/model-engine.ts';
 import { loadModel } from '../src/resources/model.ts';
 import { tarGz } from './archives.ts';
+import { jpeg } from './codecs.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';
 
@@ -225,7 +226,7 @@ test('a classifier with one label rejects images as the trainer’s evaluator sc
   ] as const) {
     const modelPath = path.join(out, file);
     const files = { name: 'net', modelPath, labelPath: path.join(out, modelFiles.labels), rejectUnlike: true } as const;
-    const { model, release } = await loadModel(files, { engine, clock: systemClock });
+    const { model, release } = await loadModel(files, { engine, jpeg, clock: systemClock });
     const session = await openSession(await readFile(modelPath), 1);
     for (const [image, isRejected] of [
       [noise, true],

@@ -1,8 +1,8 @@
 /**
  * State machine of one attempt on a job. Instants are ms of the monotonic clock. Every effect answers with one event.
  */
-import type { ErrorCode } from '@platform/contract/errors';
-import { trainerExit } from '@platform/contract/job';
+import type { ErrorCode } from '@platform/contract/errors/errors';
+import { trainerExit } from '@platform/contract/job/job';
 
 /** The queue retries only a failure whose cause is `infrastructure`. */
 export interface Failure {

@@ -1,13 +1,13 @@
 /** Runs one attempt on one job, from lease to end. */
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { parseJobSpec, type JobExit } from '@platform/contract/job';
+import { parseJobSpec, type JobExit } from '@platform/contract/job/job';
 import { errorText, Inbox, run, Secret } from '@platform/kit';
 import { removeTree } from '@platform/sandbox/removal';
 import { deadline, initial, step, type Effect, type Event, type Limits, type State } from './attempt-life.ts';
 import type { AttemptId } from './cloud/queue.ts';
 import { failureOfError } from './failures.ts';
 import { createJobFolder, writeExit } from './job/folder.ts';
-import { reportFinalStatus, type Ending } from './final-report.ts';
+import { reportFinalStatus, type AttemptResult } from './final-report.ts';
 import { Reporter } from './reporter.ts';
 import { Work } from './work.ts';
 import type { Workspace } from './workspace.ts';
@@ -48,7 +48,7 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
   const onShutdown = (): void => inbox.push({ is: 'shutdown' });
   shutdown.addEventListener('abort', onShutdown, { once: true });
   if (shutdown.aborted) onShutdown();
-  const close = async (ending: Ending): Promise<Event> => {
+  const close = async (ending: AttemptResult): Promise<Event> => {
     await writeExit(folder, exitOf(ending, started, new Date(clock.wall()).toISOString()));
     reporting.abort();
     await reports;
@@ -86,7 +86,7 @@ async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutd
 async function performEffect(
   effect: Effect,
   work: Work,
-  close: (ending: Ending) => Promise<Event>,
+  close: (ending: AttemptResult) => Promise<Event>,
 ): Promise<Event | void> {
   switch (effect.do) {
     case 'prepare':
@@ -103,7 +103,7 @@ async function performEffect(
   }
 }
 
-function exitOf(ending: Ending, started: string, ended: string): JobExit {
+function exitOf(ending: AttemptResult, started: string, ended: string): JobExit {
   const times = { started, ended };
   switch (ending.do) {
     case 'complete':

@@ -1,7 +1,7 @@
 /** Options of a runner that submits its jobs to an engine. */
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseServerUrl } from '@platform/contract/server-url';
+import { parseServerUrl } from '@platform/contract/provisioning/server-url';
 import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
 import type { ScriptOptions } from './script/script-options.ts';
 
@@ -79,8 +79,8 @@ export const engineTable = {
   },
 } as const satisfies OptionTable;
 
-type Given = OptionValues<typeof engineTable>;
-export interface EngineOptions extends Given {
+type EngineValues = OptionValues<typeof engineTable>;
+export interface EngineOptions extends EngineValues {
   /** The server's URL as nodes reach it. */
   readonly attemptUrl: string;
   readonly attemptCommand: string;
@@ -93,7 +93,7 @@ const program = fileURLToPath(new URL('./main.ts', import.meta.url));
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /** @throws Usage */
-export function engineOptions(given: Given, url: string, scripts: ScriptOptions): EngineOptions {
+export function engineOptions(given: EngineValues, url: string, scripts: ScriptOptions): EngineOptions {
   const attempt = parseServerUrl(given.attemptUrl ?? url);
   if (!attempt.ok) throw new Usage(`--attempt-url ${attempt.shown} is not the URL of a server: ${attempt.problem}.`, 2);
   if (given.executor === 'kubernetes' && given.kubernetesImage === undefined) {
@@ -106,7 +106,7 @@ export function engineOptions(given: Given, url: string, scripts: ScriptOptions)
   const resolved = files.map((name) => [name, given[name] === undefined ? undefined : path.resolve(given[name])]);
   return {
     ...given,
-    ...(Object.fromEntries(resolved) as Pick<Given, (typeof files)[number]>),
+    ...(Object.fromEntries(resolved) as Pick<EngineValues, (typeof files)[number]>),
     attemptUrl: attempt.value,
     attemptCommand:
       given.attemptCommand ??

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect';
-import { errorCodeOf, PlatformError, type ErrorCode } from '@platform/contract/errors';
-import { JobFormatError } from '@platform/contract/job';
+import { errorCodeOf, PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
+import { JobFormatError } from '@platform/contract/job/job';
 import { errorText } from '@platform/kit';
 import type { Failure } from './attempt-life.ts';
 import type { TrainerEnd } from './trainer/trainer-process.ts';

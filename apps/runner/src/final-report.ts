@@ -6,7 +6,7 @@ import { failureOfRefusal } from './failures.ts';
 import type { JobFiles } from './job/outputs.ts';
 import type { Workspace } from './workspace.ts';
 
-export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do: 'fail' | 'confirmStop' }>;
+export type AttemptResult = { do: 'complete'; files: JobFiles } | Extract<Effect, { do: 'fail' | 'confirmStop' }>;
 
 /** Time limit of the retries during a shutdown. */
 const shutdownMs = 3_000;
@@ -21,7 +21,7 @@ export interface Reported {
 export async function reportFinalStatus(
   { queue, clock, log }: Pick<Workspace, 'queue' | 'clock' | 'log'>,
   attempt: AttemptId,
-  ending: Ending,
+  ending: AttemptResult,
   shutdown: AbortSignal,
 ): Promise<Reported> {
   const report = (signal: AbortSignal): Promise<boolean> =>
@@ -53,13 +53,18 @@ export async function reportFinalStatus(
   }
 }
 
-function eventAfter(error: unknown, ending: Ending, isOutOfTime: boolean): Event {
+function eventAfter(error: unknown, ending: AttemptResult, isOutOfTime: boolean): Event {
   if (ending.do !== 'complete' || isOutOfTime) return { is: 'reported' };
   return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfRefusal(error) };
 }
 
 /** @returns whether the job is over. */
-async function reportOnce(queue: Queue, attempt: AttemptId, ending: Ending, signal: AbortSignal): Promise<boolean> {
+async function reportOnce(
+  queue: Queue,
+  attempt: AttemptId,
+  ending: AttemptResult,
+  signal: AbortSignal,
+): Promise<boolean> {
   switch (ending.do) {
     case 'complete':
       await queue.complete(attempt, ending.files, signal);

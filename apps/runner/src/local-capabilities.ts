@@ -1,6 +1,6 @@
 /** What this runner can run; it sends this with each lease request. */
 import { hostname } from 'node:os';
-import type { JobKind } from '@platform/contract/job';
+import type { JobKind } from '@platform/contract/job/job';
 import { gpusHere } from './gpus.ts';
 import type { Trainers } from './trainer/command.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { trainerMalloc } from '@platform/contract/job';
+import { trainerMalloc } from '@platform/contract/job/job';
 import { Usage } from '@platform/kit/node';
 import { attemptFlags, attemptLine } from './engine-options.ts';
 import { engineOffer } from './executor/start-dispatcher.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { parseServerUrl } from '@platform/contract/server-url';
+import { parseServerUrl } from '@platform/contract/provisioning/server-url';
 import { Secret } from '@platform/kit';
 import { options, Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
 import { defaultTrainerNice, engineOptions, engineTable, type EngineOptions } from './engine-options.ts';

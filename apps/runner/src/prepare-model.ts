@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { JobModel } from '@platform/contract/job';
+import type { JobModel } from '@platform/contract/job/job';
 import { retry, type Clock } from '@platform/kit';
 import { unpackModelArchive } from '@platform/sandbox/model-archive';
 import type { Blobs } from './cloud/blobs.ts';

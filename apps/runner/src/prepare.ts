@@ -1,9 +1,9 @@
 /** Downloads everything that a trainer needs to this host: manifest, images, job.json. */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
-import type { DatasetLine, JobFile, JobSpec } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { JobFormatError, parseDatasetLine } from '@platform/contract/job/job';
+import type { DatasetLine, JobFile, JobSpec } from '@platform/contract/job/job';
 import { retry, type Clock } from '@platform/kit';
 import { readText } from '@platform/kit/node';
 import type { Blobs } from './cloud/blobs.ts';

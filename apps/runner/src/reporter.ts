@@ -1,5 +1,5 @@
 /** Reports the progress of one attempt to the queue and receives its orders. */
-import type { JobEvent } from '@platform/contract/job';
+import type { JobEvent } from '@platform/contract/job/job';
 import { Cell, changedOr, errorText, retry, type Clock, type Log } from '@platform/kit';
 import {
   isLeaseLost,

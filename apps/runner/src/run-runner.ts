@@ -1,6 +1,6 @@
 /** Leases jobs and runs them, one or several at a time, until it is stopped or drained. */
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { objectOf } from '@platform/contract/json-object';
+import { objectOf } from '@platform/contract/text/json-object';
 import { Cell, errorText, retry } from '@platform/kit';
 import { runAttempt } from './attempt.ts';
 import { isPassing } from './cloud/queue.ts';

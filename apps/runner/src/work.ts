@@ -1,6 +1,6 @@
 /** The long steps of an attempt: each runs beside the state machine and sends it an event at its end. */
-import { PlatformError } from '@platform/contract/errors';
-import type { JobEvent, JobSpec } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobEvent, JobSpec } from '@platform/contract/job/job';
 import { errorText, retry, type Secret } from '@platform/kit';
 import { scriptWords } from '@platform/sandbox/script';
 import type { Event } from './attempt-life.ts';

@@ -27,7 +27,7 @@ const acts = {
     tell({ is: 'log', level: 'info', message: 'begun' });
     tell({ is: 'progress', phase: 'training', progress: 0.5, eta_seconds: 3 });
     tell({ is: 'metric', values: { epoch: 1, stage: 'probe', loss: 0.25 } });
-    tell({ is: 'warning', code: 'INVALID_PICTURE', message: 'Skipped one.' });
+    tell({ is: 'warning', code: 'INVALID_IMAGE', message: 'Skipped one.' });
     console.log('a line on stdout');
     console.error('a line on stderr');
     mkdirSync(path.join(out, 'tmp'));

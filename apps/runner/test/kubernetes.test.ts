@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { PlatformError, type ErrorCode } from '@platform/contract/errors';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import { Usage, systemClock } from '@platform/kit/node';
 import { Secret } from '@platform/kit';
 import { captureLog, tempFolder } from '@platform/kit/testing';

@@ -6,14 +6,14 @@ import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { httpStatusOf, PlatformError } from '@platform/contract/errors';
+import { httpStatusOf, PlatformError } from '@platform/contract/errors/errors';
 import {
   RunnerService,
   type LeaseJobRequest,
   type ReportJobRequest,
 } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import type { DatasetLine, JobSpec } from '@platform/contract/job';
+import type { DatasetLine, JobSpec } from '@platform/contract/job/job';
 import { Cell, changedOr } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 

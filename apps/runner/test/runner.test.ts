@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createConnectTransport } from '@connectrpc/connect-web';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Secret } from '@platform/kit';
 import { plainEnvironment, isAlive, processStartTime, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
@@ -157,7 +157,7 @@ for (const where of ['file', 'package'] as const) {
     assert.deepEqual([job.attempt, job.failure?.cause, job.failure?.code], [1, 'data', 'ORGANIZATION_FULL']);
     assert.match(
       job.failure?.message ?? '',
-      /no room for 10 more bytes: 95 of 100 bytes are used.*Delete unused images/,
+      /cannot store 10 more bytes: 95 of 100 bytes are used.*Delete unused images/,
     );
   });
 }

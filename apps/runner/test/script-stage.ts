@@ -124,8 +124,8 @@ export async function stage(flags: readonly string[] = [], trainers: Trainers = 
     },
     lines: (job) => job.logs.map(({ level, message }) => `${level} ${message}`),
     file: (job, name) => {
-      const found = job.files.find((one) => one.path === name);
-      return found && server.blobs.get(found.sha256)?.toString();
+      const file = job.files.find((one) => one.path === name);
+      return file && server.blobs.get(file.sha256)?.toString();
     },
     shutDown,
     [Symbol.asyncDispose]: async () => {

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { JobSpec } from '@platform/contract/job';
+import type { JobSpec } from '@platform/contract/job/job';
 import { plainEnvironment, isAlive, processStartTime, signalGroup } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { QueueServer, type QueuedJob } from './queue-server.ts';

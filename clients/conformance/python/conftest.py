@@ -60,7 +60,7 @@ def dataset_id(sdk: ViamClient, place: Place, run: Run) -> str:
 
 
 @pytest.fixture(scope="session")
-def picture_ids(sdk: ViamClient, part_id: str, dataset_id: str, run: Run) -> list[str]:
+def image_ids(sdk: ViamClient, part_id: str, dataset_id: str, run: Run) -> list[str]:
     """24 images of two kinds, uploaded in the ways that the SDK has."""
 
     async def upload() -> list[str]:

@@ -65,9 +65,7 @@ def dataset_id(client: PlatformClient, place: Place, run: Run) -> str:
 
 
 @pytest.fixture(scope="module")
-def picture_ids(
-    client: PlatformClient, dataset_id: str, tmp_path_factory: pytest.TempPathFactory, run: Run
-) -> list[str]:
+def image_ids(client: PlatformClient, dataset_id: str, tmp_path_factory: pytest.TempPathFactory, run: Run) -> list[str]:
     """24 images of two kinds: half of them files, half bytes."""
     folder = tmp_path_factory.mktemp("images")
 
@@ -125,21 +123,21 @@ def test_datasets(place: Place, client: PlatformClient, dataset_id: str, run: Ru
     run(story())
 
 
-def test_images(client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_images(client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
         data = client.data_client
         members = Filter(dataset_id=dataset_id)
         found = [one async for one in data.all_binary_data(members)]
-        assert sorted(one.binary_data_id for one in found) == sorted(picture_ids)
+        assert sorted(one.binary_data_id for one in found) == sorted(image_ids)
         counted = await data.count_binary_data(members)
         assert (counted.count, counted.size_bytes) == (24, sum(one.size_bytes for one in found))
         page = await data.binary_data_by_filter(Filter(dataset_id=dataset_id, tags=["dark"]), limit=5)
         assert [one.tags for one in page.data] == [("dark",)] * 5
         boxed = [one async for one in data.all_binary_data(Filter(dataset_id=dataset_id, bbox_labels=["disc"]))]
-        assert sorted(one.binary_data_id for one in boxed) == sorted(picture_ids[12:])
+        assert sorted(one.binary_data_id for one in boxed) == sorted(image_ids[12:])
 
-        fifth, last = await data.binary_data_by_ids([picture_ids[5], picture_ids[23]])
-        assert (fifth.binary_data_id, fifth.file_name, fifth.mime_type) == (picture_ids[5], "5.png", "image/png")
+        fifth, last = await data.binary_data_by_ids([image_ids[5], image_ids[23]])
+        assert (fifth.binary_data_id, fifth.file_name, fifth.mime_type) == (image_ids[5], "5.png", "image/png")
         assert (fifth.content, fifth.tags, fifth.dataset_ids) == (
             image(5, is_dark=False),
             ("light",),
@@ -153,25 +151,25 @@ def test_images(client: PlatformClient, dataset_id: str, picture_ids: list[str],
 
 
 def test_a_repeated_upload_is_stored_once(
-    client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+    client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
         data = client.data_client
         named = ImageUpload(flat(0x654321), tags=["dark"], upload_id="own-upload-1")
         ids = [await data.upload_image(named, dataset_ids=[dataset_id]) for _ in range(3)]
         assert len(set(ids)) == 1
-        assert (await data.count_binary_data(Filter(dataset_id=dataset_id))).count == len(picture_ids) + 1
+        assert (await data.count_binary_data(Filter(dataset_id=dataset_id))).count == len(image_ids) + 1
         assert await data.delete_binary_data_by_ids(ids[:1]) == 1
         await fails(data.binary_data_by_ids(ids[:1]), "BINARY_DATA_NOT_FOUND", Status.NOT_FOUND)
 
     run(story())
 
 
-def test_tags_boxes_and_membership(client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_tags_boxes_and_membership(client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
         data = client.data_client
         members = Filter(dataset_id=dataset_id)
-        some = picture_ids[:2]
+        some = image_ids[:2]
         await data.add_tags_to_binary_data_by_ids(["blue"], some)
         assert sorted(await data.tags_by_filter(members)) == ["blue", *LABELS]
         assert await data.remove_tags_from_binary_data_by_ids(["blue"], some) == 2
@@ -200,9 +198,9 @@ def test_tags_boxes_and_membership(client: PlatformClient, dataset_id: str, pict
     run(story())
 
 
-def test_bad_submits(place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_bad_submits(place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
-        assert picture_ids
+        assert image_ids
         submit = client.ml_training_client.submit_training_job
         good = (place.org_id, dataset_id, "own-bad", "1", SINGLE, LABELS)
         cases: list[tuple[int, Any, str, Status]] = [
@@ -226,10 +224,10 @@ def test_bad_submits(place: Place, client: PlatformClient, dataset_id: str, pict
 
 
 def test_a_training_from_submit_to_model(
-    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], tmp_path: Path, run: Run
+    place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], tmp_path: Path, run: Run
 ) -> None:
     async def story() -> None:
-        assert picture_ids
+        assert image_ids
         training = client.ml_training_client
         arguments = {"recipe": "probe"}
         job_id = await training.submit_training_job(
@@ -289,10 +287,10 @@ def test_a_training_from_submit_to_model(
 
 
 def test_several_labels_per_image(
-    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+    place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
-        await client.data_client.add_tags_to_binary_data_by_ids(["round"], picture_ids[:12])
+        await client.data_client.add_tags_to_binary_data_by_ids(["round"], image_ids[:12])
         training = client.ml_training_client
         kind = ModelType.MULTI_LABEL_CLASSIFICATION
         job_id = await training.submit_training_job(
@@ -302,16 +300,16 @@ def test_several_labels_per_image(
         assert (job.status, job.model_type) == (TrainingStatus.COMPLETED, kind), job
         assert job.score is not None
         assert job.score.name == "micro_f1"
-        assert await client.data_client.remove_tags_from_binary_data_by_ids(["round"], picture_ids[:12]) == 12
+        assert await client.data_client.remove_tags_from_binary_data_by_ids(["round"], image_ids[:12]) == 12
 
     run(story())
 
 
 def test_logs_are_followed_while_the_job_runs(
-    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+    place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
-        assert picture_ids
+        assert image_ids
         training = client.ml_training_client
         job_id = await training.submit_training_job(
             place.org_id, dataset_id, "own-followed", "1", SINGLE, LABELS, arguments={"recipe": "probe"}
@@ -330,10 +328,10 @@ def test_logs_are_followed_while_the_job_runs(
 
 
 def test_of_fifty_submits_at_once_one_gets_the_version(
-    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+    place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
-        assert picture_ids
+        assert image_ids
         training = client.ml_training_client
 
         async def submit() -> str | PlatformError:
@@ -353,10 +351,10 @@ def test_of_fifty_submits_at_once_one_gets_the_version(
 
 
 def test_cancel_and_delete(
-    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+    place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
-        assert picture_ids
+        assert image_ids
         training = client.ml_training_client
         job_id = await training.submit_training_job(place.org_id, dataset_id, "own-canceled", "1", SINGLE, LABELS)
         early = training.delete_completed_training_job(job_id)
@@ -380,10 +378,10 @@ def test_cancel_and_delete(
 
 
 def test_training_scripts(
-    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], tmp_path: Path, run: Run
+    place: Place, client: PlatformClient, dataset_id: str, image_ids: list[str], tmp_path: Path, run: Run
 ) -> None:
     async def story() -> None:
-        assert picture_ids
+        assert image_ids
         scripts = client.training_script_client
         content = script.archive()
         assert await scripts.upload_training_script(place.org_id, "own-script", content, version="1") == "1"

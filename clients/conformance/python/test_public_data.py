@@ -75,7 +75,7 @@ def test_datasets(place: Place, sdk: ViamClient, dataset_id: str, run: Run) -> N
     run(story())
 
 
-def test_images_are_found_page_by_page(sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_images_are_found_page_by_page(sdk: ViamClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
         data = sdk.data_client
         chosen = Filter(dataset_id=dataset_id)
@@ -87,11 +87,11 @@ def test_images_are_found_page_by_page(sdk: ViamClient, dataset_id: str, picture
                 break
             assert count == len(page) <= 10
             seen += [one.metadata.binary_data_id for one in page]
-        assert sorted(seen) == sorted(picture_ids)
+        assert sorted(seen) == sorted(image_ids)
         _, count, _ = await data.binary_data_by_filter(chosen, count_only=True)
         assert count == 24
 
-        asked = [picture_ids[5], picture_ids[0]]
+        asked = [image_ids[5], image_ids[0]]
         fifth, first = await data.binary_data_by_ids(asked)
         assert [one.metadata.binary_data_id for one in (fifth, first)] == asked
         assert fifth.binary == image(5, is_dark=True)
@@ -108,9 +108,9 @@ def test_images_are_found_page_by_page(sdk: ViamClient, dataset_id: str, picture
     run(story())
 
 
-def test_signed_links_need_no_token(sdk: ViamClient, picture_ids: list[str], run: Run) -> None:
+def test_signed_links_need_no_token(sdk: ViamClient, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
-        url, expires = await sdk.data_client.create_binary_data_signed_url(picture_ids[0])
+        url, expires = await sdk.data_client.create_binary_data_signed_url(image_ids[0])
         assert expires > datetime.now(expires.tzinfo)
         with await asyncio.to_thread(urllib.request.urlopen, url) as answer:
             assert answer.read() == image(0, is_dark=False)
@@ -118,11 +118,11 @@ def test_signed_links_need_no_token(sdk: ViamClient, picture_ids: list[str], run
     run(story())
 
 
-def test_tags_and_boxes(sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_tags_and_boxes(sdk: ViamClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
         data = sdk.data_client
         chosen = Filter(dataset_id=dataset_id)
-        some = picture_ids[:2]
+        some = image_ids[:2]
         await data.add_tags_to_binary_data_by_ids(["blue"], some)
         assert sorted(await data.tags_by_filter(chosen)) == ["blue", "dark", "light"]
         assert await data.remove_tags_from_binary_data_by_ids(["blue"], some) == 2
@@ -151,7 +151,7 @@ def test_tags_and_boxes(sdk: ViamClient, dataset_id: str, picture_ids: list[str]
 
 
 def test_membership_and_deletion(
-    sdk: ViamClient, part_id: str, dataset_id: str, picture_ids: list[str], tmp_path: Path, run: Run
+    sdk: ViamClient, part_id: str, dataset_id: str, image_ids: list[str], tmp_path: Path, run: Run
 ) -> None:
     async def story() -> None:
         data = sdk.data_client
@@ -166,9 +166,9 @@ def test_membership_and_deletion(
 
         await data.add_binary_data_to_dataset_by_ids([extra], dataset_id)
         await data.add_binary_data_to_dataset_by_ids([extra], dataset_id)
-        assert await count() == len(picture_ids) + 1
+        assert await count() == len(image_ids) + 1
         await data.remove_binary_data_from_dataset_by_ids([extra], dataset_id)
-        assert await count() == len(picture_ids)
+        assert await count() == len(image_ids)
         await fails(data.add_binary_data_to_dataset_by_ids([extra], UNKNOWN), Status.NOT_FOUND, "DATASET_NOT_FOUND")
         assert await data.delete_binary_data_by_ids([extra]) == 1
         await fails(data.binary_data_by_ids([extra]), Status.NOT_FOUND, "BINARY_DATA_NOT_FOUND")

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 SINGLE = ModelType.MODEL_TYPE_SINGLE_LABEL_CLASSIFICATION
 
 
-def test_bad_submits(place: Place, sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_bad_submits(place: Place, sdk: ViamClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
         training = sdk.ml_training_client
-        assert picture_ids
+        assert image_ids
         labels = ["dark", "light"]
 
         def submit(**other: Any) -> Coroutine[Any, Any, str]:
@@ -106,11 +106,11 @@ async def ended(sdk: ViamClient, job_id: str, status: TrainingStatus.ValueType, 
 
 
 def test_a_training_from_submit_to_model(
-    place: Place, sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run
+    place: Place, sdk: ViamClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
         training = sdk.ml_training_client
-        assert picture_ids
+        assert image_ids
         job_id = await training.submit_training_job(
             place.org_id, dataset_id, "python-model", "2026-01-01T00-00-00", SINGLE, ["dark", "light"]
         )
@@ -188,10 +188,10 @@ def test_the_model_is_in_the_registry_and_can_be_downloaded(place: Place, sdk: V
     run(story())
 
 
-def test_cancel_and_delete(place: Place, sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run) -> None:
+def test_cancel_and_delete(place: Place, sdk: ViamClient, dataset_id: str, image_ids: list[str], run: Run) -> None:
     async def story() -> None:
         training = sdk.ml_training_client
-        assert picture_ids
+        assert image_ids
 
         def submit() -> Coroutine[Any, Any, str]:
             return training.submit_training_job(
@@ -297,12 +297,12 @@ def test_the_training_api_needs_the_owner_role(place: Place, sdk: ViamClient, da
 
 
 def test_several_labels_and_detection(
-    place: Place, sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run
+    place: Place, sdk: ViamClient, dataset_id: str, image_ids: list[str], run: Run
 ) -> None:
     async def story() -> None:
         training = sdk.ml_training_client
-        for picture_id in picture_ids:
-            await sdk.data_client.add_bounding_box_to_image_by_id(picture_id, "disc", 0.2, 0.2, 0.8, 0.8)
+        for image_id in image_ids:
+            await sdk.data_client.add_bounding_box_to_image_by_id(image_id, "disc", 0.2, 0.2, 0.8, 0.8)
         kinds = [
             (ModelType.MODEL_TYPE_MULTI_LABEL_CLASSIFICATION, ["dark", "light"]),
             (ModelType.MODEL_TYPE_OBJECT_DETECTION, ["disc"]),

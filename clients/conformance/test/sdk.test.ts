@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { type commonApi, dataApi, mlTrainingApi, TrainingStatus } from '@viamrobotics/sdk';
+import { type commonApi, dataApi, mlTrainingApi, Struct, TrainingStatus } from '@viamrobotics/sdk';
 import { createAuthForNewAPIKey } from '../src/authorization.ts';
 import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
 import { png } from '../src/png.ts';
@@ -87,6 +87,34 @@ describe('the unmodified public SDK against a real server', () => {
         assert.match(partId, /^[0-9a-f-]{36}$/);
         assert.ok((await client.appClient.listRobots(location.id)).some(({ id }) => id === robotId));
         await fails(client.appClient.getRobotPart(unknown), code.notFound);
+      });
+
+      test('fragments: the machine of a device that names one starts with it and follows it', async () => {
+        const { appClient } = client;
+        const settings = (debug: boolean) => Struct.fromJson({ agent: { advanced_settings: { debug } } });
+        const made = await appClient.createFragment(cloud.orgId, `base ${suffix}`, settings(true));
+        const fragmentId = made?.id ?? '';
+        assert.deepEqual(made?.fragment?.toJson(), settings(true).toJson());
+        await fails(appClient.createFragment(cloud.orgId, `base ${suffix}`, settings(true)), code.exists);
+        // A provisioning app makes the machine, then gives it the fragment of the device.
+        const [location] = await appClient.listLocations(cloud.orgId);
+        const robotId = (await appClient.newRobot(location?.id ?? '', `device ${suffix}`)) ?? '';
+        const main = (await appClient.getRobotParts(robotId)).find(({ mainPart }) => mainPart);
+        const config = Struct.fromJson({ fragments: [{ id: fragmentId }] });
+        await appClient.updateRobotPart(main?.id ?? '', main?.name ?? '', config);
+        assert.deepEqual(
+          (await appClient.listMachineFragments(robotId)).map(({ id, name }) => [id, name]),
+          [[fragmentId, `base ${suffix}`]],
+        );
+        const changed = await appClient.updateFragment(fragmentId, `base ${suffix}`, settings(false));
+        assert.equal(changed?.revision, '2');
+        assert.deepEqual((await appClient.getFragment(fragmentId))?.fragment?.toJson(), settings(false).toJson());
+        const listed = await appClient.listFragments(cloud.orgId, false);
+        assert.ok(listed.some(({ id, robotPartCount }) => id === fragmentId && robotPartCount === 1));
+        await fails(appClient.deleteFragment(fragmentId), code.precondition);
+        await fails(appClient.getFragment(unknown), code.notFound);
+        await appClient.updateRobotPart(main?.id ?? '', main?.name ?? '', Struct.fromJson({}));
+        await appClient.deleteFragment(fragmentId);
       });
 
       test('datasets: create, list, rename, delete; names are unique', async () => {

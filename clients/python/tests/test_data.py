@@ -11,7 +11,7 @@ import pytest
 from grpclib import GRPCError, Status
 from memory_server import asynchronous, refuse, serve, service
 
-from platform_client import BinaryData, Box, Filter, ImageUpload, Picture, PlatformError
+from platform_client import BinaryData, Box, Filter, ImageUpload, PlatformError
 from platform_client.gen.platform.app.data.v1 import data_pb2 as pb
 from platform_client.gen.platform.app.data.v1.data_grpc import DataServiceBase
 from platform_client.gen.platform.app.datasync.v1 import data_sync_pb2 as sync_pb
@@ -182,13 +182,3 @@ async def test_filters_say_what_was_meant() -> None:
         pb.TAGS_FILTER_TYPE_TAGGED,
         pb.TAGS_FILTER_TYPE_UNTAGGED,
     )
-
-
-@asynchronous
-async def test_the_former_names_still_work() -> None:
-    def upload(request: sync_pb.DataCaptureUploadRequest) -> sync_pb.DataCaptureUploadResponse:
-        return sync_pb.DataCaptureUploadResponse(binary_data_id=f"id-{number(request)}")
-
-    async with serve(service(DataSyncServiceBase, DataCaptureUpload=upload)) as server, server.client() as client:
-        assert await client.data_client.upload_picture(Picture(b"\x01", file_extension=".jpg"), part_id="p") == "id-1"
-        assert await client.data_client.upload_pictures([image(1), image(2)], part_id="p") == ["id-1", "id-2"]

@@ -6,8 +6,12 @@ import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { BulkService } from '@platform/contract/gen/platform/bulk/v1/bulk_pb';
+import { ConditionService } from '@platform/contract/gen/platform/conditions/v1/conditions_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { LiveService } from '@platform/contract/gen/platform/live/v1/live_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
@@ -34,6 +38,14 @@ export interface PlatformClient {
   readonly runnerClient: Client<typeof RunnerService>;
   /** Machines, their status and configuration. */
   readonly fleetClient: Client<typeof FleetService>;
+  /** Changes of many machines. */
+  readonly bulkClient: Client<typeof BulkService>;
+  /** What happened to a machine. */
+  readonly timelineClient: Client<typeof TimelineService>;
+  /** Live images of cameras. */
+  readonly liveClient: Client<typeof LiveService>;
+  /** What needs attention, and the numbers of an organization. */
+  readonly conditionClient: Client<typeof ConditionService>;
   /** Organizations, locations, API keys, logs, registry. */
   readonly appClient: Client<typeof AppService>;
   /** Versions of models and training scripts. */
@@ -73,6 +85,10 @@ export function createPlatformClient(options: PlatformClientOptions = {}): Platf
     runnerClient: connection.client(RunnerService),
     releaseClient: new ReleaseClient(connection.client(ReleaseService), connection),
     fleetClient: connection.client(FleetService),
+    bulkClient: connection.client(BulkService),
+    timelineClient: connection.client(TimelineService),
+    liveClient: connection.client(LiveService),
+    conditionClient: connection.client(ConditionService),
     appClient: connection.client(AppService),
     packageClient: connection.client(PackageService),
     suggestionClient: connection.client(SuggestionService),

@@ -2,7 +2,7 @@ import type { DescService } from '@bufbuild/protobuf';
 import { type Client, Code, ConnectError, type Interceptor, type Transport, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { parseServerUrl } from '@platform/contract/server-url';
+import { parseServerUrl } from '@platform/contract/provisioning/server-url';
 import { apiError, httpError, localError } from './errors.ts';
 import { environment } from './runtime.ts';
 

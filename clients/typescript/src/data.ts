@@ -170,16 +170,6 @@ export class DataClient {
     return ids;
   }
 
-  /** @deprecated Use uploadImage. */
-  async uploadPicture(image: ImageUpload, options: UploadOptions): Promise<string> {
-    return this.uploadImage(image, options);
-  }
-
-  /** @deprecated Use uploadImages. */
-  async uploadPictures(...given: Parameters<DataClient['uploadImages']>): Promise<string[]> {
-    return this.uploadImages(...given);
-  }
-
   async #uploadOrRefuse(image: ImageUpload, options: UploadManyOptions): Promise<string> {
     try {
       return await this.#uploadPatiently(image, options, options.attempts ?? 6);

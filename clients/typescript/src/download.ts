@@ -53,12 +53,12 @@ export async function* download(
       signal?.throwIfAborted();
     }
   }
-  const found = await hash.digest();
-  if (found === sha256) return;
+  const digest = await hash.digest();
+  if (digest === sha256) return;
   throw localError('DOWNLOAD_CORRUPT', `The download of ${path} does not have the sha256 of its version.`, {
     url: path,
     wantSha256: sha256,
-    gotSha256: found,
+    gotSha256: digest,
   });
 }
 

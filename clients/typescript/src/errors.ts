@@ -6,7 +6,7 @@ import {
   errorDomain,
   errorTable,
   isErrorCode,
-} from '@platform/contract/errors';
+} from '@platform/contract/errors/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 
 /** The error of every failed call. `code` is stable: branch on it, never on the message. */

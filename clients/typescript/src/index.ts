@@ -1,8 +1,6 @@
 export { createPlatformClient, type PlatformClient } from './client.ts';
 export type { ApiKeyCredentials, Credentials, PartCredentials, PlatformClientOptions } from './connection.ts';
 export type { Box, DataClient, Filter, ImageUpload, Page, UploadManyOptions, UploadOptions } from './data.ts';
-/** @deprecated Use ImageUpload. */
-export type { ImageUpload as Picture } from './data.ts';
 export type { DatasetClient } from './dataset.ts';
 export type { DownloadOptions } from './download.ts';
 export { PlatformApiError } from './errors.ts';

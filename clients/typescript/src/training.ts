@@ -92,7 +92,7 @@ export class MlTrainingClient {
    * @param modelVersion - a version not used before for this model name.
    * @param tags - labels to train on.
    * @returns the ID of the job.
-   * @throws PlatformApiError MODEL_VERSION_TAKEN, DATASET_NOT_FOUND, DATASET_EMPTY, TOO_FEW_LABELS, TOO_FEW_PICTURES, NOT_OWNER.
+   * @throws PlatformApiError MODEL_VERSION_TAKEN, DATASET_NOT_FOUND, DATASET_EMPTY, TOO_FEW_LABELS, TOO_FEW_IMAGES, NOT_OWNER.
    * @example const id = await client.mlTrainingClient.submitTrainingJob(orgId, datasetId, 'things', '1', ModelType.SINGLE_LABEL_CLASSIFICATION, ['cup', 'pen'])
    */
   async submitTrainingJob(

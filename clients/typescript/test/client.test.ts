@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, createRouterTransport } from '@connectrpc/connect';
-import { PlatformError, errorInfoOf } from '@platform/contract/errors';
+import { PlatformError, errorInfoOf } from '@platform/contract/errors/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { BinaryDataSchema, DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
@@ -253,19 +253,6 @@ test('images are uploaded several at a time, each once, IDs in their order, pass
     11,
   );
   assert.equal(uploads.size, 10, 'a repeated upload keeps its ID, so that it is stored once');
-});
-
-test('the former names of the upload calls still work', async () => {
-  const { client } = server((router) =>
-    router.service(DataSyncService, {
-      dataCaptureUpload: ({ metadata }) => ({ binaryDataId: `id of ${metadata?.tags[0]}` }),
-    }),
-  );
-  assert.equal(await client.dataClient.uploadPicture(image(1), { partId: 'p' }), 'id of tag1');
-  assert.deepEqual(await client.dataClient.uploadPictures([image(1), image(2)], { partId: 'p' }), [
-    'id of tag1',
-    'id of tag2',
-  ]);
 });
 
 test('the first lasting failure ends an upload and closes its source', async () => {

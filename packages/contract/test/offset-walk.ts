@@ -1,5 +1,5 @@
 // A second implementation of windows for tests: it walks over minutes and asks Intl only for the offset of a zone.
-import type { MaintenanceWindow } from '@platform/contract/agent-config';
+import type { MaintenanceWindow } from '@platform/contract/config/agent-config';
 
 const minute = 60_000;
 const hour = 60 * minute;

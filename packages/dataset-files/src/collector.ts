@@ -1,10 +1,10 @@
-import { longestLabel, nameProblem } from '@platform/contract/names';
-import type { Split } from '@platform/contract/job';
+import { longestLabel, nameProblem } from '@platform/contract/text/names';
+import type { Split } from '@platform/contract/job/job';
 import { type Annotation, type Box, boxOrLeftOut, type Frame, frameOf } from './boxes.ts';
 import { heldOut } from './equal-files.ts';
 import { fileFinder, type FindFile, plainPath } from './file-names.ts';
 import type { ImageHeader } from './image-header.ts';
-import { plainLabel } from '@platform/contract/alike-labels';
+import { plainLabel } from '@platform/contract/job/alike-labels';
 import type { LedgerWriter } from './ledger.ts';
 import type { SortedFiles } from './image-files.ts';
 

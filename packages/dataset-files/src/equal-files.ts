@@ -1,4 +1,4 @@
-import { type Split, splits } from '@platform/contract/job';
+import { type Split, splits } from '@platform/contract/job/job';
 import type { LedgerWriter } from './ledger.ts';
 import type { PlannedImage } from './planned-images.ts';
 import type { Source } from './source.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import { baseName, extensionOf } from './file-names.ts';
 import type { FileFormat } from './formats.ts';
 import { csvLayout, isClassTable, parseCsv } from './read/csv.ts';

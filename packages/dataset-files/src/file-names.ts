@@ -1,4 +1,4 @@
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 
 const splitNames: Readonly<Record<string, Split>> = {
   train: 'train',

@@ -1,5 +1,5 @@
-/** What the first bytes of a file say: its type, and size and orientation of an image. */
-import { mostImagePixels } from '@platform/contract/image-limits';
+/** What the first bytes of a file say: its type, and size and orientation of an image. Decision 0120. */
+import { mostImagePixels } from '@platform/contract/job/image-limits';
 
 export type ImageType = 'jpg' | 'png' | 'webp';
 export interface ImageHeader {
@@ -56,8 +56,8 @@ export async function readImageHeader(
   if (sizeBytes === 0) return { kind: 'broken', problem: 'is empty' };
   for (const bytes of startBytes) {
     const start = await readStart(Math.min(bytes, sizeBytes));
-    const found = imageHeader(start, start.length >= sizeBytes);
-    if (!('wanted' in found)) return found;
+    const header = imageHeader(start, start.length >= sizeBytes);
+    if (!('wanted' in header)) return header;
   }
   return { kind: 'broken', problem: 'is a broken image: its header ends too early' };
 }

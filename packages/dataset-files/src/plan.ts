@@ -4,7 +4,7 @@ import { type Evidence, findEvidence, type EvidenceView, xmlRoot } from './evide
 import { baseName, extensionOf, splitOfFolders } from './file-names.ts';
 import { type FileFormat, formatNames, type ImportFormat } from './formats.ts';
 import { type SortedFiles, sortFiles } from './image-files.ts';
-import { alikeLabels } from '@platform/contract/alike-labels';
+import { alikeLabels } from '@platform/contract/job/alike-labels';
 import { type LedgerWriter, openLedger } from './ledger.ts';
 import {
   countLabels,

@@ -1,4 +1,4 @@
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import type { Box } from './boxes.ts';
 import type { ImportFormat } from './formats.ts';
 import type { ImageType } from './image-header.ts';

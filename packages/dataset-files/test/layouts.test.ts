@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planImport } from '../src/plan.ts';
-import type { ExportedImage } from '../src/write/layout.ts';
+import { type ExportedImage, omitted } from '../src/write/layout.ts';
 import { folderOf, type LayoutName, layoutNames, layouts } from '../src/write/layouts.ts';
 import { memorySource, pngStart } from './case-files.ts';
 
@@ -45,8 +45,9 @@ async function again(name: LayoutName, written: readonly ExportedImage[] = image
 /** Half a pixel for a format with integer pixels. */
 const tolerance: Partial<Readonly<Record<LayoutName, number>>> = { yolo: 1e-6, voc: 0.5 / 480 };
 
+const kept = { boxes: 'labels', labels: 'boxes', 'labels beside boxes': 'boxes', nothing: 'labels and boxes' } as const;
 for (const name of layoutNames)
-  test(`${name}: splits, and ${{ boxes: 'labels', labels: 'boxes', nothing: 'labels and boxes' }[layouts[name].omits]}, come back`, async () => {
+  test(`${name}: splits, and ${kept[layouts[name].omits]}, come back`, async () => {
     const planned = await again(name);
     for (const image of images) {
       const own = planned.filter((one) => one.fileName === image.file);
@@ -73,6 +74,26 @@ for (const name of layoutNames)
           );
     }
   });
+
+const labelled = images.map((image) => ({ ...image, boxes: [] }));
+for (const name of layoutNames.filter((one) => layouts[one].omits !== 'labels' && one !== 'folders'))
+  test(`${name}: labels of images without boxes come back`, async () => {
+    assert.deepEqual(omitted(layouts[name], labelled), { labels: 0, boxes: 0 });
+    const planned = await again(name, labelled);
+    for (const { file, labels, split } of labelled) {
+      const own = planned.find(({ fileName }) => fileName === file);
+      assert.deepEqual([own?.labels, own?.boxes, own?.split], [labels, [], split], file);
+    }
+  });
+
+test('what an export leaves out is counted', () => {
+  const both = { labels: 4, boxes: 4 };
+  for (const name of ['coco', 'csv', 'createml'] as const)
+    assert.deepEqual(omitted(layouts[name], images), { ...both, boxes: 0 }, name);
+  assert.deepEqual(omitted(layouts.coco, labelled), { labels: 4, boxes: 0 });
+  assert.deepEqual(omitted(layouts.folders, images), { ...both, labels: 0 });
+  assert.deepEqual(omitted(layouts.cvat, images), { labels: 0, boxes: 0 });
+});
 
 const named = (file: string, split: ExportedImage['split'], ...labels: string[]): ExportedImage => ({
   file,

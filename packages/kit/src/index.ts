@@ -2,7 +2,7 @@ export { type Clock, within, TimeoutError } from './clock.ts';
 export { anyChanged, Cell, changedOr, setIfDifferent } from './cell.ts';
 export { Inbox } from './inbox.ts';
 export { converge, type Reconciler } from './converge.ts';
-export { run, type Machine } from './machine.ts';
+export { run, type StateMachine } from './state-machine.ts';
 export { retry, type RetryOptions } from './retry.ts';
 export { isEarly, longestHoldMs, pauseAfterAnswer, pauseAfterFailure, retryAfterMs } from './held-check.ts';
 export { assertNever, errorText, isAbort } from './errors.ts';

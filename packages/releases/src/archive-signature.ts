@@ -1,7 +1,7 @@
 // The signature of an archive of the server: Ed25519 over the file with its sha256, in the format of sha256sum. Both are
 // checked with openssl and sha256sum where nothing of ours is installed yet.
 import { createPublicKey, verify } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { readKey, readPublicKey } from './keys.ts';
 
 export const sumsOf = (archive: string): string => `${archive}.sha256`;

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { isTargetOf } from './targets.ts';
 import { installerKeyField, readRoot, readTargets, roleNames, validMs } from './documents.ts';
 import { keyId, type PublicKey } from './keys.ts';

@@ -1,5 +1,5 @@
 import { createHash, verify } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { readRoot, readTargets, rolesOf, targetsOf } from './documents.ts';
 import { isAttachment, isProgram, type Target } from './targets.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite, readPem } from '@platform/kit/node';
 import { type KeyKind, makeKey, readKey, type SigningKey } from './keys.ts';
 
@@ -36,8 +36,8 @@ export async function makeKeyFolder(folder: string, rootKeys: number, passphrase
 }
 
 const purposeOf = (name: string): Purpose | undefined => {
-  const found = /^(root|targets|installer)(-[\w.]+)?\.pem$/.exec(name)?.[1];
-  return found as Purpose | undefined;
+  const purpose = /^(root|targets|installer)(-[\w.]+)?\.pem$/.exec(name)?.[1];
+  return purpose as Purpose | undefined;
 };
 
 /** @returns false if the file already exists. */

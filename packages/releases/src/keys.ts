@@ -6,7 +6,7 @@ import {
   type KeyObject,
   sign as signBytes,
 } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** A public key in the format of the root document. */
 export interface PublicKey {

@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { attachmentTargetPath, patchTargetPath, programTargetPath } from '@platform/contract/target-path';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { attachmentTargetPath, patchTargetPath, programTargetPath } from '@platform/contract/releases/target-path';
 import { readRoot, readTargets, rolesOf, sign, signRoot, signTargets, targetsOf, type Roles } from './documents.ts';
 import { installerList } from './installer-list.ts';
 import type { KeyRing } from './key-folder.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { decodeText, isNotText } from '@platform/kit';
 
 /** Far above the size of real ones, 25 KiB and 150 KiB. */

@@ -1,11 +1,11 @@
-import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { isSemanticVersion } from '@platform/contract/releases/semantic-version';
 import {
   type AttachmentKind,
   attachmentTargetPath,
   isAttachmentKind,
   patchTargetPath,
   programTargetPath,
-} from '@platform/contract/target-path';
+} from '@platform/contract/releases/target-path';
 
 /** One file of the signed targets document. */
 export interface Target {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { checkSbom } from '../src/sbom.ts';
 
 const program = { name: 'platform-agent', version: '1.0.0', platform: 'linux/amd64', sha256: 'ab'.repeat(32) };

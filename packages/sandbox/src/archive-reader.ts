@@ -5,8 +5,8 @@ import path from 'node:path';
 import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import type { Accepted, ArchiveRules } from '@platform/contract/archive-rules';
-import { PlatformError } from '@platform/contract/errors';
+import type { Accepted, ArchiveRules } from '@platform/contract/job/archive-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
 import tar from 'tar-stream';
 
 export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;

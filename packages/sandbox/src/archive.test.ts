@@ -3,7 +3,7 @@ import { readdir, readFile, stat, writeFile, mkdir, symlink } from 'node:fs/prom
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { tempFolder } from '@platform/kit/testing';
 import tar from 'tar-stream';
 import { checkScriptArchive, packScriptFolder, unpackScriptArchive, type ArchiveLimits } from './archive.ts';

@@ -7,11 +7,11 @@ import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { ArchiveRules, scriptArchive, type ArchiveLimits } from '@platform/contract/archive-rules';
+import { ArchiveRules, scriptArchive, type ArchiveLimits } from '@platform/contract/job/archive-rules';
 import tar from 'tar-stream';
 import { readArchive, skip, writeBelow, type Bytes } from './archive-reader.ts';
 
-export type { ArchiveLimits } from '@platform/contract/archive-rules';
+export type { ArchiveLimits } from '@platform/contract/job/archive-rules';
 const archiveLimits = scriptArchive.limits;
 
 export interface ScriptArchive {

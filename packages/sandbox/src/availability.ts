@@ -34,6 +34,6 @@ export function watchSandboxes(
 /** Identity of the bubblewrap in the search path; empty if there is none. */
 async function identityOf(searchPath: string): Promise<string> {
   const file = await findProgram('bwrap', searchPath);
-  const found = file === undefined ? undefined : await stat(file).catch(() => undefined);
-  return found ? [file, found.dev, found.ino, found.size, found.mtimeMs, found.mode].join(' ') : '';
+  const stats = file === undefined ? undefined : await stat(file).catch(() => undefined);
+  return stats ? [file, stats.dev, stats.ino, stats.size, stats.mtimeMs, stats.mode].join(' ') : '';
 }

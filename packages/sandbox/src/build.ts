@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { chown, lstat, mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { TimeoutError, within, type Clock } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { home, type Mount } from './bwrap-plan.ts';

@@ -48,7 +48,7 @@ const keyForm = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
  * @throws Error with a message for users.
  */
 export function parsePythons(text: string): NamedPython[] {
-  const found: NamedPython[] = [];
+  const pythons: NamedPython[] = [];
   for (const one of text.split(',').map((part) => part.trim())) {
     if (one === '') continue;
     const equals = one.indexOf('=');
@@ -59,11 +59,11 @@ export function parsePythons(text: string): NamedPython[] {
     }
     if (!path.isAbsolute(python))
       throw new Error(`"${python}" must be an absolute path, as in py:3.11=/usr/bin/python3.`);
-    if (key !== undefined && found.some((other) => other.key === key))
+    if (key !== undefined && pythons.some((other) => other.key === key))
       throw new Error(`The container ${key} is named twice.`);
-    found.push({ key, python });
+    pythons.push({ key, python });
   }
-  return found;
+  return pythons;
 }
 
 interface Answer {

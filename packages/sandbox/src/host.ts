@@ -34,9 +34,9 @@ export async function layoutOf(searchPath: string): Promise<HostLayout | string>
   }
   const system: { path: string; target?: string }[] = [];
   for (const folder of systemFolders) {
-    const found = await lstat(folder).catch(() => undefined);
-    if (found?.isSymbolicLink()) system.push({ path: folder, target: await readlink(folder) });
-    else if (found?.isDirectory()) system.push({ path: folder });
+    const stats = await lstat(folder).catch(() => undefined);
+    if (stats?.isSymbolicLink()) system.push({ path: folder, target: await readlink(folder) });
+    else if (stats?.isDirectory()) system.push({ path: folder });
   }
   return { bwrap, isRoot, system };
 }

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createGzip, gzipSync } from 'node:zlib';
-import type { ArchiveLimits } from '@platform/contract/archive-rules';
+import type { ArchiveLimits } from '@platform/contract/job/archive-rules';
 import { tempFolder } from '@platform/kit/testing';
 import tar from 'tar-stream';
 import type { Header } from 'tar-stream';

@@ -1,5 +1,5 @@
 /** The archive of a model version: checked on upload, and unpacked under the same rules on every use. */
-import { ArchiveRules, modelArchive, type ArchiveLimits } from '@platform/contract/archive-rules';
+import { ArchiveRules, modelArchive, type ArchiveLimits } from '@platform/contract/job/archive-rules';
 import { readArchive, skip, writeBelow, type Bytes } from './archive-reader.ts';
 
 export interface ModelArchive {

@@ -1,5 +1,5 @@
 /** What a project requires and its Python lacks, as the program in the sandbox found it. */
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Environment } from './environments.ts';
 
 export interface MissingPackage {

@@ -51,21 +51,21 @@ export function cgroupPlaces(mountinfo: string, cgroup: string): CgroupPlace[] {
 export async function possibleLimiters(systemdRun: string | undefined, isRoot: boolean): Promise<ResourceLimiter[]> {
   const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const places = cgroupPlaces(await read('/proc/self/mountinfo'), await read('/proc/self/cgroup'));
-  const found: ResourceLimiter[] = [];
+  const limiters: ResourceLimiter[] = [];
   const { XDG_RUNTIME_DIR: session } = process.env;
   if (systemdRun !== undefined && existsSync('/run/systemd/system') && (isRoot || session !== undefined)) {
-    found.push(systemdLimiter(systemdRun, isRoot ? undefined : session, '/sys/fs/cgroup'));
+    limiters.push(systemdLimiter(systemdRun, isRoot ? undefined : session, '/sys/fs/cgroup'));
   }
   for (const { version, folder } of places) {
-    if (version === 2 && (await delegateControllers(folder))) found.push(cgroup2Limiter(folder));
+    if (version === 2 && (await delegateControllers(folder))) limiters.push(cgroup2Limiter(folder));
   }
   const folderOf = (name: string): string | undefined =>
     places.find(({ version, controllers }) => version === 1 && controllers.includes(name))?.folder;
   const [memory, pids, cpu] = ['memory', 'pids', 'cpu'].map(folderOf);
   if (memory !== undefined && pids !== undefined) {
-    found.push(cgroup1Limiter({ memory, pids, ...(cpu === undefined ? {} : { cpu }) }));
+    limiters.push(cgroup1Limiter({ memory, pids, ...(cpu === undefined ? {} : { cpu }) }));
   }
-  return [...found, prlimitLimiter];
+  return [...limiters, prlimitLimiter];
 }
 
 /**

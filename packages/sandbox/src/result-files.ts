@@ -1,7 +1,7 @@
 /** Lists the files in a training's output folder that may become part of a model version. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { resultFileLimits, resultNameProblem, resultPathProblem } from '@platform/contract/result-files';
+import { resultFileLimits, resultNameProblem, resultPathProblem } from '@platform/contract/job/result-files';
 
 export interface ResultFiles {
   /** Regular files, relative to the folder, with slashes, in order; without tmp/. */

@@ -1,4 +1,4 @@
-/** Runs one command in a sandbox, enforces its limits, and returns how it ended. */
+/** Runs one command in a sandbox, enforces its limits, and returns how it ended. Decision 0007. */
 import { readFileSync, statSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
@@ -97,8 +97,8 @@ function readStatus(file: string): Status {
     return {};
   }
   const field = (name: string): number | undefined => {
-    const found = new RegExp(`"${name}": (\\d+)`).exec(text)?.[1];
-    return found === undefined ? undefined : Number(found);
+    const digits = new RegExp(`"${name}": (\\d+)`).exec(text)?.[1];
+    return digits === undefined ? undefined : Number(digits);
   };
   const [child, namespace, exitCode] = ['child-pid', 'pid-namespace', 'exit-code'].map(field);
   return {

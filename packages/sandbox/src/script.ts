@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError, type ErrorCode } from '@platform/contract/errors';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import type { Mount } from './bwrap-plan.ts';
 import type { ResourceLimiter } from './resource-group.ts';

@@ -2,7 +2,7 @@
  * The seccomp filter of scripts, as a BPF program. It closes what the namespaces leave open. New user namespaces would
  * expose kernel code that is meant for administrators. Keyrings belong to the user and not to a namespace. Other denied
  * interfaces have a history of vulnerabilities. An allowlist permits three socket families, because the kernel loads
- * the module of any other family on request.
+ * the module of any other family on request. Decision 0007.
  */
 
 interface Architecture {

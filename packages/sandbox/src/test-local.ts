@@ -2,8 +2,8 @@
 import { copyFile, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { parseObject } from '@platform/contract/json-object';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { parseObject } from '@platform/contract/text/json-object';
 import type { Clock } from '@platform/kit';
 import { readText } from '@platform/kit/node';
 import { packScriptFolder, unpackScriptArchive } from './archive.ts';

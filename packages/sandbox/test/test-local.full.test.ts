@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { LocalFailure, runTestLocal, type LocalResult, type LocalTest } from '../src/test-local.ts';

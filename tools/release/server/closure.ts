@@ -64,9 +64,9 @@ export function closureOf(lock: Lock, starts: readonly string[], target: Target)
     if (seen.has(key)) continue;
     seen.add(key);
     for (const { name, isOptional } of dependenciesOf(entry)) {
-      const found = candidates(key, name).find((one) => lock[one] !== undefined);
-      const isFit = found !== undefined && isFor(lock[found] ?? {}, target);
-      if (found !== undefined && isFit) open.push(found);
+      const location = candidates(key, name).find((one) => lock[one] !== undefined);
+      const isFit = location !== undefined && isFor(lock[location] ?? {}, target);
+      if (location !== undefined && isFit) open.push(location);
       else if (!isOptional)
         throw new Error(`${key} needs ${name}, which package-lock.json lacks for ${target.os} ${target.cpu}`);
     }

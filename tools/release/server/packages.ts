@@ -31,6 +31,8 @@ const unneeded: Readonly<Record<string, (file: string, cpu: string) => boolean>>
     file.startsWith('bin/') &&
     !['bin', 'bin/napi-v6', 'bin/napi-v6/linux'].includes(file) &&
     !`${file}/`.startsWith(`bin/napi-v6/linux/${cpu}/`),
+  // LiteRT picks one of these by what the processor can do; the others are for threads and GPUs of browsers.
+  '@litertjs/core': (file) => /^wasm\/litert_wasm_(jspi|threaded)_internal\./.test(file),
   '@vladmandic/human': (file) =>
     /^(demo|assets|types|src|tmp|favicon\.ico|samples)($|\/)/.test(file) ||
     (file.startsWith('models/') && !file.startsWith('models/centernet.')),

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { modelKinds } from '@platform/contract/job/model-kinds';
 import { closureOf, type Lock, type LockEntry, type Target } from './closure.ts';
 import { describeServer, serverComponents } from './describe.ts';
 import { copyFile, copyPackage, copyTree, packageFolder, writeJson } from './packages.ts';
@@ -39,7 +40,8 @@ export interface Contents {
   readonly signingKey: string | undefined;
 }
 
-const trainers = ['classification', 'detection', 'prediction'].map((name) => `trainers/${name}`);
+const builtIn = Object.values(modelKinds).map(({ trainer }) => trainer);
+const trainers = [...new Set([...builtIn, 'prediction'])].map((name) => `trainers/${name}`);
 const programs = ['apps/cloud', 'apps/cli', 'apps/runner', ...trainers];
 const readLock = (file: string): Lock =>
   (JSON.parse(readFileSync(path.join(root, file), 'utf8')) as { packages: Lock }).packages;

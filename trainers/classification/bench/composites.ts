@@ -1,11 +1,11 @@
 // Composites of cut-outs on photographs, by seed. What cannot be had on a computer is undefined there.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import type { Random } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
-import { debianPackage } from '../../detection/bench/debian.ts';
-import { qtResources } from '../../detection/bench/qt-resources.ts';
+import { debianPackage } from '../../engine/bench/debian.ts';
+import { qtResources } from '../../engine/bench/qt-resources.ts';
 
 export type Part = Exclude<Split, 'validation'>;
 /** Pixels of both edges of composites. */

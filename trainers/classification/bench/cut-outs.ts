@@ -3,7 +3,7 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
-import { debianPackage } from '../../detection/bench/debian.ts';
+import { debianPackage } from '../../engine/bench/debian.ts';
 
 export interface CutOut {
   label: string;

@@ -11,7 +11,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { jobFiles, parseJobSpec } from '@platform/contract/job';
+import { jobFiles, parseJobSpec } from '@platform/contract/job/job';
 import { fewestImages, pairedGain } from '@platform/trainer-engine/choose-network';
 import { systemClock } from '@platform/trainer-engine/clock';
 import { localDevices } from '@platform/trainer-engine/device';

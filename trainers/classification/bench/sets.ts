@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
-import { debianPackage } from '../../detection/bench/debian.ts';
+import { debianPackage } from '../../engine/bench/debian.ts';
 import { composed, photographs, side } from './composites.ts';
 import type { Material, Part, Thing } from './composites.ts';
 import { clipArt, foldsByGroup, stampCutOuts } from './cut-outs.ts';

@@ -2,8 +2,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { jobFiles, modelFiles } from '@platform/contract/job';
-import type { Evaluation } from '@platform/contract/evaluation';
+import { jobFiles, modelFiles } from '@platform/contract/job/job';
+import type { Evaluation } from '@platform/contract/job/evaluation';
 import { decode } from '@platform/trainer-engine/images';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded, shuffled } from '@platform/trainer-engine/random';

@@ -76,13 +76,13 @@ async function logitsOf(head: Head, rows: readonly Row[]): Promise<Float32Array[
   graph.op('Identity', [values.get(head.logits) ?? ''], {}, 'logits');
   graph.outputs.push({ name: 'logits', type: FLOAT });
   const session = await openSession(graph.encode(), 1);
-  const found: Float32Array[] = [];
+  const outputs: Float32Array[] = [];
   for (const row of rows) {
     const feeds = row.map((data, i) => [`feature${i}`, { data, dims: dims[i] ?? [] }] as const);
-    found.push(Float32Array.from((await session.run(Object.fromEntries(feeds)))('logits')));
+    outputs.push(Float32Array.from((await session.run(Object.fromEntries(feeds)))('logits')));
   }
   await session.release();
-  return found;
+  return outputs;
 }
 
 const cellMeans = (cells: Float32Array, channels: number): Float32Array =>

@@ -2,7 +2,7 @@
  * The compact network is Lite0, fine-tuned. The accurate one is the mean of its logits and those of a linear probe on
  * Lite2, frozen. Recipe `auto` delivers the better one.
  */
-import type { NetworkChoice, NetworkReport } from '@platform/contract/evaluation';
+import type { NetworkChoice, NetworkReport } from '@platform/contract/job/evaluation';
 import { choiceBy, conflictWith, meanScore, pairedGain, timedImages } from '@platform/trainer-engine/choose-network';
 import type { Events } from '@platform/trainer-engine/events';
 import { hasSecondNetwork } from '@platform/trainer-engine/job-arguments';

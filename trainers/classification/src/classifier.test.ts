@@ -5,7 +5,6 @@ import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientn
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 import { readTflite } from '@platform/trainer-engine/tflite/reader';
 import * as ort from 'onnxruntime-node';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
@@ -15,6 +14,7 @@ import type { Classifier } from './classifier.ts';
 import { unlikeReferenceOf, unlikeScore } from './unlike.ts';
 import type { UnlikeReference } from './unlike.ts';
 import { headOf } from './head.ts';
+import { runTflite } from '../../engine/test/run-tflite.ts';
 
 const labels = ['ant', 'bee', 'cat'];
 const compact = readEfficientnet();
@@ -72,7 +72,7 @@ for (const [side, output, network] of [
       const image = Uint8Array.from({ length: side * side * 3 }, () => random() * 256);
       const results = await session.run({ image: { data: image, dims: [1, side, side, 3] } });
       const expected = results('probability');
-      const { probability: found = new Float32Array(), unlike: score } = runTflite(tflite, image);
+      const { probability: found = new Float32Array(), unlike: score } = await runTflite(tflite, image);
       if (output === 'softmax') {
         const [wanted = Number.NaN] = results('unlike');
         assert.ok(wanted > 0 && wanted < 2 && Math.abs(wanted - (score?.[0] ?? 9)) < 1e-5, `${wanted}; ${score?.[0]}`);
@@ -118,9 +118,9 @@ test('the score "unlike" is the second output of both files, and equals its defi
 test('the mean of two networks has the mean of their logits', async () => {
   const image = Uint8Array.from({ length: 96 * 96 * 3 }, (_, i) => (i * 7) % 256);
   const [first, other] = [example(96, 'softmax'), example(96, 'softmax', { backbone: second })];
-  const logitsOf = (one: Classifier): number[] =>
-    [...(runTflite(exportTflite(one), image)['probability'] ?? [])].map(Math.log);
-  const [a, b, both] = [logitsOf(first), logitsOf(other), logitsOf(meanOf(first, other, 0.8))];
+  const logitsOf = async (one: Classifier): Promise<number[]> =>
+    [...((await runTflite(exportTflite(one), image))['probability'] ?? [])].map(Math.log);
+  const [a, b, both] = [await logitsOf(first), await logitsOf(other), await logitsOf(meanOf(first, other, 0.8))];
   // Softmax removes what all logits have in common.
   const expected = a.map((z, k) => (z + (b[k] ?? 0)) / 2 / 0.8);
   for (const k of [1, 2]) {

@@ -1,6 +1,6 @@
 /** The score of the linear probe over all images, each measured by a probe that has not seen it. */
-import { type CrossValidation, fewHeldOut } from '@platform/contract/cross-validation';
-import { labelsAbove } from '@platform/contract/model-output';
+import { type CrossValidation, fewHeldOut } from '@platform/contract/job/cross-validation';
+import { labelsAbove } from '@platform/contract/job/model-output';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { unitWithCopies } from '@platform/trainer-engine/held-out';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatasetLine, Split } from '@platform/contract/job';
+import type { DatasetLine, Split } from '@platform/contract/job/job';
 import {
   advice,
   classWeights,
@@ -72,7 +72,7 @@ test('what cannot be learnt is refused with the label and the counts', () => {
   assert.throws(checkOf(many(4, 0, ['a'], 'test')), { code: 'DATASET_EMPTY' });
   assert.throws(checkOf(many(4, 0, ['a'])), { code: 'TOO_FEW_LABELS' });
   assert.throws(checkOf([...many(4, 0, ['a']), ...many(2, 10, ['b']), ...many(9, 20, ['b'], 'test')]), {
-    code: 'TOO_FEW_PICTURES',
+    code: 'TOO_FEW_IMAGES',
     data: { label: 'b', count: 2, limit: 3, problem: '9 are in the test' },
   });
   checkOf([...many(3, 0, ['a']), ...many(2, 10, ['b']), ...many(1, 20, ['b'], 'validation')])();

@@ -1,7 +1,7 @@
 /** Maps the lines of dataset.jsonl to classes and splits. */
-import { PlatformError } from '@platform/contract/errors';
-import { UNKNOWN_LABEL } from '@platform/contract/job';
-import type { DatasetLine, Split } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { UNKNOWN_LABEL } from '@platform/contract/job/job';
+import type { DatasetLine, Split } from '@platform/contract/job/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { unitWithCopies } from '@platform/trainer-engine/held-out';
 import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
@@ -57,7 +57,7 @@ export function labelExamples(lines: readonly DatasetLine[], wanted: readonly st
 
 /**
  * @param decoded - the examples whose image could be decoded.
- * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the images are not enough to train
+ * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_IMAGES when the images are not enough to train
  *   on.
  */
 export function requireEnough(
@@ -77,7 +77,7 @@ export function requireEnough(
     const [all, readable] = [countOf(examples, index), countOf(decoded, index)];
     const count = countOf(training, index);
     requireCount(
-      'TOO_FEW_PICTURES',
+      'TOO_FEW_IMAGES',
       { label, count, limit: minImages },
       { 'are in the test': readable - count, 'cannot be decoded': all - readable },
     );
@@ -87,7 +87,7 @@ export function requireEnough(
 /**
  * Validation images may be chosen by users or by group, so a label may have none to learn from.
  *
- * @throws PlatformError TOO_FEW_PICTURES, or NOTHING_HELD_OUT: a model without a score would not be checked at all.
+ * @throws PlatformError TOO_FEW_IMAGES, or NOTHING_HELD_OUT: a model without a score would not be checked at all.
  */
 export function requireSplit(
   labels: readonly string[],
@@ -97,7 +97,7 @@ export function requireSplit(
     const [validation, test] = [countOf(split.validation, index), countOf(split.test, index)];
     const count = countOf(split.train, index);
     requireCount(
-      'TOO_FEW_PICTURES',
+      'TOO_FEW_IMAGES',
       { label, count, limit: minTraining },
       { 'are for validation': validation, 'are in the test': test },
     );

@@ -1,10 +1,12 @@
 /** Measures the exported files on held-out images. */
 import type { Clock } from '@platform/trainer-engine/clock';
 import type { OutputKind } from './head.ts';
+import type { Sample } from './load-images.ts';
+import type { PreparedDataset } from './prepare.ts';
 import { argmax } from './score.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
-import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
-import { unlikeOutput } from '@platform/contract/model-output';
+import type { TfliteSession } from '@platform/trainer-engine/tflite/litert';
+import { unlikeOutput } from '@platform/contract/job/model-output';
 
 export interface ModelBytes {
   onnx: Uint8Array;
@@ -17,6 +19,17 @@ export interface ExportedResults {
   /** Empty if the file has no output `unlike`. */
   unlike: number[];
 }
+export interface TimedResults extends ExportedResults {
+  medianMs: number;
+}
+/** Pixels of the samples by position. */
+export const pixelsOf =
+  ({ pixels }: Pick<PreparedDataset, 'pixels'>, samples: readonly Sample[]) =>
+  (i: number): Uint8Array => {
+    const sample = samples[i];
+    return sample ? pixels(sample) : new Uint8Array();
+  };
+
 interface HowToRun {
   clock: Clock;
   signal: AbortSignal;
@@ -31,7 +44,7 @@ export async function runOnnxModel(
   count: number,
   pixels: (i: number) => Uint8Array,
   { clock, signal, hasUnlike, onDone }: HowToRun & { onDone?: (share: number) => void },
-): Promise<ExportedResults & { medianMs: number }> {
+): Promise<TimedResults> {
   const probabilities: Float32Array[] = [];
   const unlike: number[] = [];
   const times: number[] = [];
@@ -49,28 +62,27 @@ export async function runOnnxModel(
   return { probabilities, unlike, medianMs };
 }
 
-/** Runs each image through the .tflite file. Yields to the event loop between images. */
+/** Runs each image through the .tflite file. */
 export async function runTfliteModel(
-  model: Uint8Array,
+  session: TfliteSession,
   count: number,
   pixels: (i: number) => Uint8Array,
-  { clock, signal, hasUnlike }: HowToRun,
-): Promise<ExportedResults & { medianMs: number | undefined }> {
+  { signal, hasUnlike }: Pick<HowToRun, 'signal' | 'hasUnlike'>,
+): Promise<TimedResults> {
   const probabilities: Float32Array[] = [];
   const unlike: number[] = [];
   const times: number[] = [];
   for (let i = 0; i < count; i++) {
-    await new Promise((resolve) => setImmediate(resolve));
     signal.throwIfAborted();
-    const image = pixels(i);
-    const began = clock.now();
-    const { probability: found, [unlikeOutput]: score } = runTflite(model, image);
-    times.push(clock.now() - began);
+    const { outputs, ms } = await session.run(pixels(i));
+    const { probability: found, [unlikeOutput]: score } = outputs;
+    times.push(ms);
     if (!found) throw new Error('the delivered .tflite file has no output "probability"');
     probabilities.push(found);
     if (hasUnlike) unlike.push(score?.[0] ?? Number.NaN);
   }
-  return { probabilities, unlike, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] };
+  const medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+  return { probabilities, unlike, medianMs };
 }
 
 /** Maximum difference of a probability between the trained and the exported network. */

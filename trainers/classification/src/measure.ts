@@ -1,6 +1,14 @@
 /** Compares the exported files with the trained network, and evaluates every stage on the held-out images. */
 import { openSession } from '@platform/trainer-engine/runtime';
-import { compareOutputs, requireEqualUnlike, runOnnxModel, runTfliteModel, tolerance } from './exported-model.ts';
+import { openTflite } from '@platform/trainer-engine/tflite/litert';
+import {
+  compareOutputs,
+  pixelsOf,
+  requireEqualUnlike,
+  runOnnxModel,
+  runTfliteModel,
+  tolerance,
+} from './exported-model.ts';
 import type { ExportedResults, ModelBytes } from './exported-model.ts';
 import type { Unlike } from './find-unlike.ts';
 import type { Sample } from './load-images.ts';
@@ -47,13 +55,9 @@ export async function measure(
   const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
   const checked = prepared.validation.length > 0 ? prepared.validation : heldOut;
   const session = await openSession(models.onnx, threads);
-  const pixelsOf = (samples: readonly Sample[]) => (i: number) => {
-    const sample = samples[i];
-    return sample ? prepared.pixels(sample) : new Uint8Array();
-  };
   const own = await trained.evaluate(trained.chosen, checked);
   const how = { clock, signal, hasUnlike: unlike !== undefined };
-  const same = await runOnnxModel(session, recipe.side, checked.length, pixelsOf(checked), how);
+  const same = await runOnnxModel(session, recipe.side, checked.length, pixelsOf(prepared, checked), how);
   const { output } = trained.objective;
   const { maxDifference, differs } = compareOutputs(
     own.map(({ probabilities }) => Float64Array.from(probabilities)),
@@ -64,13 +68,13 @@ export async function measure(
     throw new Error(`the delivered model differs from the trained one by ${maxDifference}, more than ${tolerance}`);
   }
   if (checked === prepared.validation) requireEqualUnlike(unlike?.validation ?? [], same.unlike);
-  const tflite = models.tflite && (await checkTflite(models.tflite, same, pixelsOf(checked), output, how));
   const onDone = (share: number): void => progress.update('evaluate', share * 0.6);
   const results =
     checked === heldOut
       ? same
-      : await runOnnxModel(session, recipe.side, heldOut.length, pixelsOf(heldOut), { ...how, onDone });
+      : await runOnnxModel(session, recipe.side, heldOut.length, pixelsOf(prepared, heldOut), { ...how, onDone });
   await session.release();
+  const tflite = models.tflite && (await checkTflite(models.tflite, same, pixelsOf(prepared, checked), output, how));
   const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
   for (const stage of trained.weights.keys()) {
     const isExported = stage === trained.chosen;
@@ -85,8 +89,8 @@ export async function measure(
   return { heldOut, evaluated: evaluated, unlike: results.unlike, medianMs, maxDifference, ...ofTflite, seconds };
 }
 
-/** Images to check the .tflite file on: the interpreter here is slow. */
-const tfliteImages = 3;
+/** Images to check the .tflite file on. */
+const tfliteImages = 20;
 
 /** Maximum difference between the .tflite and the ONNX file, and the median time. */
 async function checkTflite(
@@ -95,9 +99,10 @@ async function checkTflite(
   pixels: (i: number) => Uint8Array,
   output: TrainedModel['objective']['output'],
   how: Parameters<typeof runTfliteModel>[3],
-): Promise<{ maxDifference: number; medianMs: number | undefined }> {
+): Promise<{ maxDifference: number; medianMs: number }> {
   const expected = byOnnx.probabilities.slice(0, tfliteImages).map((one) => Float64Array.from(one));
-  const { probabilities: found, unlike, medianMs } = await runTfliteModel(model, expected.length, pixels, how);
+  await using session = await openTflite(model, how.signal);
+  const { probabilities: found, unlike, medianMs } = await runTfliteModel(session, expected.length, pixels, how);
   requireEqualUnlike(byOnnx.unlike.slice(0, tfliteImages), unlike);
   const { maxDifference, differs } = compareOutputs(expected, found, output);
   if (differs || !(maxDifference <= tolerance)) {

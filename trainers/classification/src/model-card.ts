@@ -1,8 +1,8 @@
 /** Builds model_card.json and model_card.md: description, usage and quality of the model. */
-import type { MultiLabelScore, Score, UnlikeReport } from '@platform/contract/evaluation';
-import { modelFiles } from '@platform/contract/job';
-import type { JobSpec } from '@platform/contract/job';
-import { classText, fewestForShare, type Interval, scoreText, wilson } from '@platform/contract/confidence';
+import type { MultiLabelScore, Score, UnlikeReport } from '@platform/contract/job/evaluation';
+import { modelFiles } from '@platform/contract/job/job';
+import type { JobSpec } from '@platform/contract/job/job';
+import { classText, fewestForShare, type Interval, scoreText, wilson } from '@platform/contract/job/confidence';
 import { intervalNote, table } from '@platform/trainer-engine/markdown';
 import {
   fileTable,
@@ -17,7 +17,7 @@ import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { networkSection } from '@platform/trainer-engine/network-section';
 import type { Recipe } from './recipe.ts';
-import { unlikeOutput } from '@platform/contract/model-output';
+import { unlikeOutput } from '@platform/contract/job/model-output';
 
 export interface ModelCard {
   name: string;
@@ -36,7 +36,7 @@ export interface ModelCard {
   /** Recipes `auto` and `accurate` only: what the networks cost and how well they did. */
   networks?: ClassifierEvaluation['networks'];
   pretrained: { name: string; sha256: string; license: string };
-  dataset: { dataset_id?: string; dataset_version_id?: string; pictures: ClassifierEvaluation['pictures'] };
+  dataset: { dataset_id?: string; dataset_version_id?: string; images: ClassifierEvaluation['images'] };
   /** Preprocessing steps of an image. */
   preprocessing: string[];
   /** `interval_95`: the Wilson interval of the first score. */
@@ -59,7 +59,7 @@ export interface ModelCard {
 }
 
 export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe: Recipe, license: string): ModelCard {
-  const { labels, side, evaluated_on, count, chosen, pictures, pretrained } = evaluation;
+  const { labels, side, evaluated_on, count, chosen, images, pretrained } = evaluation;
   const isSingle = evaluation.task === 'single_label_classification';
   return {
     name: job.model_name,
@@ -86,7 +86,7 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
     dataset: {
       ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
       ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
-      pictures,
+      images,
     },
     preprocessing: preprocessingOf(side),
     result: { evaluated_on, count, ...scoreIn(evaluation), chosen, interval_95: wilson(mainScore(evaluation), count) },
@@ -209,7 +209,7 @@ function confusionTable(evaluation: ClassifierEvaluation): string[] {
 
 export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation): string {
   const { dataset, training } = card;
-  const { train, validation, test, skipped } = dataset.pictures;
+  const { train, validation, test, skipped } = dataset.images;
   const kind = card.task === 'single_label_classification' ? 'Single-label' : 'Multi-label';
   const source = dataset.dataset_version_id === undefined ? '' : `Dataset version ${dataset.dataset_version_id}: `;
   return [

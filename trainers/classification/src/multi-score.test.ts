@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { averagePrecision, labelReports, multiLabelScoreOf, chooseThresholds } from './multi-score.ts';
-import { labelsAbove } from '@platform/contract/model-output';
+import { labelsAbove } from '@platform/contract/job/model-output';
 import type { EvaluatedImage } from './score.ts';
 
 const evaluatedOf = (...rows: [classes: number[], probabilities: number[]][]): EvaluatedImage[] =>

@@ -1,7 +1,7 @@
 /** Metrics of multi-label classification. */
-import type { MultiLabelEvaluation, MultiLabelScore } from '@platform/contract/evaluation';
-import { modelKinds } from '@platform/contract/model-kinds';
-import { labelsAbove } from '@platform/contract/model-output';
+import type { MultiLabelEvaluation, MultiLabelScore } from '@platform/contract/job/evaluation';
+import { modelKinds } from '@platform/contract/job/model-kinds';
+import { labelsAbove } from '@platform/contract/job/model-output';
 import type { EvaluatedImage } from './score.ts';
 
 interface Ranked {

@@ -1,6 +1,6 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
-import type { HeldOutReport } from '@platform/contract/evaluation';
+import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
 import { labelExamples, ofSplit, requireEnough } from './dataset.ts';
 import type { Example, LabelledDataset } from './dataset.ts';

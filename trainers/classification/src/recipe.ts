@@ -1,7 +1,7 @@
 /** Hyperparameters of a training, from the arguments of a job. */
-import { PlatformError } from '@platform/contract/errors';
-import type { JobKind, JobSpec } from '@platform/contract/job';
-import type { RecipeName } from '@platform/contract/trainer-settings';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobKind, JobSpec } from '@platform/contract/job/job';
+import type { RecipeName } from '@platform/contract/job/trainer-settings';
 import { parseJobArguments } from '@platform/trainer-engine/job-arguments';
 import type { AugmentationRanges } from './augment.ts';
 import type { Task } from './dataset.ts';

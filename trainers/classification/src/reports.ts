@@ -1,5 +1,5 @@
 /** Writes the files beside the model: labels, evaluation, training curves, model card. */
-import { crossValidationText } from '@platform/contract/cross-validation';
+import { crossValidationText } from '@platform/contract/job/cross-validation';
 import { writeReports } from '@platform/trainer-engine/report';
 import type { Training } from '@platform/trainer-engine/training';
 import type { ClassifierEvaluation } from './evaluation.ts';

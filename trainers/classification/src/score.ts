@@ -1,5 +1,5 @@
 /** Metrics of a classifier, from its probabilities. */
-import type { ClassReport, Score } from '@platform/contract/evaluation';
+import type { ClassReport, Score } from '@platform/contract/job/evaluation';
 
 export interface EvaluatedImage {
   /** Indices of the true classes; exactly one for single-label classification. */

@@ -1,5 +1,5 @@
 /** Splits the images of a classifier's dataset, so that near copies are in one split. */
-import type { HeldOutReport } from '@platform/contract/evaluation';
+import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import { splitWithCopies } from '@platform/trainer-engine/split-with-copies';
 import type { DecodedImages, SamplesBySplit } from '@platform/trainer-engine/split-with-copies';
 import type { Training } from '@platform/trainer-engine/training';

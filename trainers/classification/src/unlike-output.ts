@@ -3,7 +3,7 @@ import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import { activations, padding } from '@platform/trainer-engine/tflite/schema';
 import type { TensorRef } from '@platform/trainer-engine/network/tflite';
 import type { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
-import { unlikeOutput } from '@platform/contract/model-output';
+import { unlikeOutput } from '@platform/contract/job/model-output';
 import { leastSquare } from './unlike.ts';
 import type { UnlikeReference } from './unlike.ts';
 

@@ -1,6 +1,6 @@
 /** A job folder with small images: a coloured shape on a noisy ground, three classes, the same by the same seed. */
-import type { DatasetLine, JobKind, Split } from '@platform/contract/job';
-import type { MadeFramework } from '@platform/contract/model-kinds';
+import type { DatasetLine, JobKind, Split } from '@platform/contract/job/job';
+import type { MadeFramework } from '@platform/contract/job/model-kinds';
 import sharp from 'sharp';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { withIntervals } from '@platform/contract/confidence';
+import { withIntervals } from '@platform/contract/job/confidence';
 import { tempFolder } from '@platform/kit/testing';
 import { classReports, confusionOf, scoreOf } from '../src/score.ts';
 

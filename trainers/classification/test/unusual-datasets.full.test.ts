@@ -1,7 +1,7 @@
 /** Whole jobs on large datasets and large images: what they say, and that time and memory stay bounded. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Evaluation } from '@platform/contract/evaluation';
+import type { Evaluation } from '@platform/contract/job/evaluation';
 import sharp from 'sharp';
 import type { TestImage } from '../../engine/test/job-folder.ts';
 import { noisyImages } from '../../engine/test/noisy-images.ts';

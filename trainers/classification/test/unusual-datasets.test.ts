@@ -6,8 +6,8 @@ import type { LabelImages } from '../../engine/test/noisy-images.ts';
 import { assertWarned, runJob } from '../../engine/test/run-job.ts';
 import type { JobOptions, JobResult } from '../../engine/test/run-job.ts';
 import type { TestImage } from '../../engine/test/job-folder.ts';
-import type { Evaluation } from '@platform/contract/evaluation';
-import type { DatasetLine } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/job/evaluation';
+import type { DatasetLine } from '@platform/contract/job/job';
 
 const [single, multi] = ['single_label_classification', 'multi_label_classification'] as const;
 const main = new URL('../src/main.ts', import.meta.url);
@@ -23,7 +23,7 @@ const refused: [string, LabelImages[], RegExp, ReturnType<typeof groupedBy>?][] 
       { label: 'cup', count: { train: 2 } },
       { label: 'pen', count: { train: 2 } },
     ],
-    /TOO_FEW_PICTURES: Label "cup" has 2 images; the minimum is 3\./,
+    /TOO_FEW_IMAGES: Label "cup" has 2 images; the minimum is 3\./,
   ],
   [
     'a label of which all images are corrupt',
@@ -31,7 +31,7 @@ const refused: [string, LabelImages[], RegExp, ReturnType<typeof groupedBy>?][] 
       { label: 'cup', count: usual },
       { label: 'pen', count: usual, bytes: corrupt },
     ],
-    /TOO_FEW_PICTURES: Label "pen" has 0 images to train on: 12 cannot be decoded; the minimum is 3/,
+    /TOO_FEW_IMAGES: Label "pen" has 0 images to train on: 12 cannot be decoded; the minimum is 3/,
   ],
   [
     'a label whose images are all in the test',
@@ -39,7 +39,7 @@ const refused: [string, LabelImages[], RegExp, ReturnType<typeof groupedBy>?][] 
       { label: 'cup', count: usual },
       { label: 'pen', count: { test: 12 } },
     ],
-    /TOO_FEW_PICTURES: Label "pen" has 0 images to train on: 12 are in the test; the minimum is 3/,
+    /TOO_FEW_IMAGES: Label "pen" has 0 images to train on: 12 are in the test; the minimum is 3/,
   ],
   [
     'a label whose images are all for validation',
@@ -47,7 +47,7 @@ const refused: [string, LabelImages[], RegExp, ReturnType<typeof groupedBy>?][] 
       { label: 'cup', count: usual },
       { label: 'pen', count: { train: 1, validation: 10, test: 1 } },
     ],
-    /TOO_FEW_PICTURES: Label "pen" has 1 images to train on: 10 are for validation, 1 are in the test; the minimum is 2/,
+    /TOO_FEW_IMAGES: Label "pen" has 1 images to train on: 10 are for validation, 1 are in the test; the minimum is 2/,
   ],
   [
     'all images of a label are identical',

@@ -1,7 +1,7 @@
 /** Detectors of the development sets: trained once, with the weights in a folder for later comparisons. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { jobFiles, parseJobSpec } from '@platform/contract/job';
+import { jobFiles, parseJobSpec } from '@platform/contract/job/job';
 import { systemClock } from '@platform/trainer-engine/clock';
 import { localDevices } from '@platform/trainer-engine/device';
 import { Progress } from '@platform/trainer-engine/progress';

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import type { BoxAnnotation } from '@platform/contract/job';
+import type { BoxAnnotation } from '@platform/contract/job/job';
 import { PixelFile } from '@platform/trainer-engine/images';
 import { CopyUnits } from '@platform/trainer-engine/keep-together';
 import { foundBy, NearCopyFinder } from '@platform/trainer-engine/near-copies';

@@ -3,12 +3,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BoxAnnotation, Split } from '@platform/contract/job';
+import type { BoxAnnotation, Split } from '@platform/contract/job/job';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
-import { debianPackage } from './debian.ts';
-import { qtResources } from './qt-resources.ts';
+import { debianPackage } from '../../engine/bench/debian.ts';
+import { qtResources } from '../../engine/bench/qt-resources.ts';
 
 export interface BoxedImage {
   name: string;

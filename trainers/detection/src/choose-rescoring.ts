@@ -2,7 +2,7 @@
  * Trains rescoring on the features of Lite0, and with the recipes `accurate` and `auto` on those of Lite2, too. Only
  * rescoring looks at Lite2, so the file holds Lite2 only if that rescoring is delivered.
  */
-import type { NetworkChoice, NetworkReport } from '@platform/contract/evaluation';
+import type { NetworkChoice, NetworkReport } from '@platform/contract/job/evaluation';
 import { choiceBy, meanScore, pairedGain } from '@platform/trainer-engine/choose-network';
 import type { Gain } from '@platform/trainer-engine/choose-network';
 import { round } from '@platform/trainer-engine/progress';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
-import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job/job';
 import { advice, labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
 import { isAsGood, isBetter, slotsFor } from './train-model.ts';

@@ -1,6 +1,6 @@
 /** Maps the lines of dataset.jsonl to labelled boxes and splits. */
-import { PlatformError } from '@platform/contract/errors';
-import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { unitOf, unitWithCopies } from '@platform/trainer-engine/held-out';
 import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';

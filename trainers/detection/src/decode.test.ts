@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 import { decodeBoxes, aboveMinScore, maxBoxes } from './decode.ts';
 import { boxCount, exportOnnx, exportTflite } from './export.ts';
 import { initialWeights, detectorNetwork } from './head.ts';
-import { boxesOf } from '@platform/contract/model-output';
+import { boxesOf } from '@platform/contract/job/model-output';
 import { compareDetections } from './measure.ts';
 import { addSecondNetwork, readDetector } from './feature-maps.ts';
+import { runTflite } from '../../engine/test/run-tflite.ts';
 
 const grid = { side: 64, labels: 2 };
 const h = 16;
@@ -127,7 +127,7 @@ for (const by of ['the heatmap', 'Lite0', 'Lite2']) {
     const results = await session.run({ image: { data: pixels, dims: [1, 96, 96, 3] } });
     await session.release();
     const onnx = boxesOf(results('location'), results('category'), results('score'));
-    const outputs = runTflite(exportTflite(network, ports), pixels);
+    const outputs = await runTflite(exportTflite(network, ports), pixels);
     const empty = new Float32Array();
     const tflite = boxesOf(outputs['location'] ?? empty, outputs['category'] ?? empty, outputs['score'] ?? empty);
     assert.deepEqual([onnx.length, tflite.length], [maxBoxes, maxBoxes]);

@@ -5,9 +5,9 @@ import type {
   DetectionScore,
   FoundBox,
   NetworkChoice,
-} from '@platform/contract/evaluation';
-import { withIntervals } from '@platform/contract/confidence';
-import { boxesAbove } from '@platform/contract/model-output';
+} from '@platform/contract/job/evaluation';
+import { withIntervals } from '@platform/contract/job/confidence';
+import { boxesAbove } from '@platform/contract/job/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { Int8Result } from '@platform/trainer-engine/int8/export';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';

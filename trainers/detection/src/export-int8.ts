@@ -1,16 +1,17 @@
 /** The INT8 form of a detector, measured on the held-out images. The head and its rescoring stay float32. */
-import { calibrationSamples, exportInt8 } from '@platform/trainer-engine/int8/export';
-import type { ComparedTflite, Int8Result, MeasuredInt8 } from '@platform/trainer-engine/int8/export';
+import { calibrationSamples, exportInt8, sampled } from '@platform/trainer-engine/int8/export';
+import type { Int8Result, MeasuredInt8 } from '@platform/trainer-engine/int8/export';
 import type { ConvolutionForm } from '@platform/trainer-engine/int8/plan';
-import type { Session } from '@platform/trainer-engine/runtime';
+import type { EvaluatedImage } from './average-precision.ts';
 import { countBoxes } from './dataset.ts';
 import { scoreOf } from './evaluation.ts';
 import { exportOnnx, exportTflite } from './export.ts';
 import type { ExportOptions } from './export.ts';
 import type { Detector } from './feature-maps.ts';
 import type { Network } from './head.ts';
-import { compareDetections, detectByTflite, detectInSession } from './measure.ts';
-import type { Comparison, Measurements } from './measure.ts';
+import { detectByTflite, detectInSession } from './measure.ts';
+import type { Measurements } from './measure.ts';
+import type { Sample } from './split.ts';
 import type { TrainedModel } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 
@@ -28,13 +29,8 @@ function formIn({ layers, finderLayers }: Detector, value: number): ConvolutionF
   return layer.depthwise || layer.weights.length < fewWeights ? 'float32' : 'weights';
 }
 
-/**
- * Largest difference of a coordinate (0..1) or score between the forms: runtimes round integer arithmetic differently.
- */
-const tolerance = 0.05;
-/** Share of the boxes that may be missing, at least one: rounding decides about boxes that nearly cover each other. */
-const allowedMissingShare = 0.1;
-const isAlike = ({ missing, compared }: Comparison): boolean => missing <= Math.max(1, allowedMissingShare * compared);
+/** Most images that the TensorFlow Lite form runs on: LiteRT takes about twice as long as ONNX Runtime with two threads. */
+const maxTfliteImages = 100;
 
 export interface MeasuredDetector {
   network: Network;
@@ -53,19 +49,20 @@ export function exportInt8Detector(
   const { heldOut } = measured;
   const labels = prepared.labels.length;
   const float32 = measured.evaluated.get(trained.chosen) ?? [];
-  const measure = async (session: Session): Promise<MeasuredInt8> => {
-    const { results, medianMs } = await detectInSession(run, session, heldOut);
-    const compareTflite = async (file: Uint8Array): Promise<ComparedTflite> => {
-      const [fullest] = [...results.entries()].toSorted(([, a], [, b]) => b.found.length - a.found.length);
-      const sample = heldOut[fullest?.[0] ?? 0];
-      if (!fullest || !sample) return { images: 0, maxDifference: 0, isSame: true };
-      const { boxes } = await detectByTflite(run, sample, file);
-      const [, { found: expected }] = fullest;
-      const both = [compareDetections(expected, boxes, tolerance), compareDetections(boxes, expected, tolerance)];
-      const maxDifference = Math.max(...both.map((one) => one.maxDifference));
-      return { images: 1, maxDifference, isSame: both.every(isAlike) };
-    };
-    return { score: scoreOf(results, labels).map50, medianMs, maxDifference: null, compareTflite };
+  /** @param drawn - positions of the images among the held-out ones. */
+  const measureOn = async (
+    drawn: readonly number[],
+    detectAll: (samples: readonly Sample[]) => Promise<{ results: EvaluatedImage[]; medianMs: number }>,
+  ): Promise<MeasuredInt8> => {
+    const samples = drawn.flatMap((i) => heldOut[i] ?? []);
+    const score = scoreOf(
+      drawn.flatMap((i) => float32[i] ?? []),
+      labels,
+    ).map50;
+    const { results, medianMs } = await detectAll(samples);
+    const reference = { metric: 'map50' as const, score, cases: countBoxes(samples) };
+    const images = samples.length;
+    return { score: scoreOf(results, labels).map50, float32: reference, images, medianMs, maxDifference: null };
   };
   return exportInt8(training, started, {
     layers: network.layers,
@@ -74,7 +71,11 @@ export function exportInt8Detector(
     images: calibrationSamples(prepared.train, training.job.seed).map((sample) => () => prepared.pixels(sample)),
     float32: { metric: 'map50', score: scoreOf(float32, labels).map50, cases: countBoxes(heldOut) },
     onnx: (plan) => exportOnnx(network, ports, plan),
-    measure,
+    measureOnnx: (session) => measureOn([...heldOut.keys()], (samples) => detectInSession(run, session, samples)),
+    measureTflite: (session) =>
+      measureOn(sampled(heldOut.length, maxTfliteImages, training.job.seed), (samples) =>
+        detectByTflite(run, session, samples),
+      ),
     tflite: training.job.framework === 'onnx' ? undefined : (plan) => exportTflite(network, ports, plan),
   });
 }

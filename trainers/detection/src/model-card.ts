@@ -1,8 +1,8 @@
 /** Builds model_card.json and model_card.md: description, usage and quality of the model. */
-import type { DetectionEvaluation, DetectionScore } from '@platform/contract/evaluation';
-import { modelFiles } from '@platform/contract/job';
-import type { JobSpec } from '@platform/contract/job';
-import { classText, type Interval, scoreText, wilson } from '@platform/contract/confidence';
+import type { DetectionEvaluation, DetectionScore } from '@platform/contract/job/evaluation';
+import { modelFiles } from '@platform/contract/job/job';
+import type { JobSpec } from '@platform/contract/job/job';
+import { classText, type Interval, scoreText, wilson } from '@platform/contract/job/confidence';
 import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
 import { networkSection } from '@platform/trainer-engine/network-section';
 import {
@@ -42,7 +42,7 @@ export interface ModelCard {
   dataset: {
     dataset_id?: string;
     dataset_version_id?: string;
-    pictures: DetectionEvaluation['pictures'];
+    images: DetectionEvaluation['images'];
     boxes: DetectionEvaluation['boxes'];
   };
   /** Preprocessing steps of an image. */
@@ -65,7 +65,7 @@ export interface ModelCard {
 }
 
 export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe: Recipe, license: string): ModelCard {
-  const { labels, side, evaluated_on, count, chosen, pictures, boxes, pretrained, per_class } = evaluation;
+  const { labels, side, evaluated_on, count, chosen, images, boxes, pretrained, per_class } = evaluation;
   const { map50, map75, map } = evaluation;
   const found = boxCount(side, labels.length);
   return {
@@ -92,7 +92,7 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
     dataset: {
       ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
       ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
-      pictures,
+      images,
       boxes,
     },
     preprocessing: preprocessingOf(side),
@@ -131,7 +131,7 @@ export function summaryOf({ map50, map75, count, evaluated_on: on }: DetectionEv
 
 export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation): string {
   const { dataset, training, result } = card;
-  const { pictures, boxes } = dataset;
+  const { images, boxes } = dataset;
   const source = dataset.dataset_version_id === undefined ? '' : `Dataset version ${dataset.dataset_version_id}: `;
   const perLabel = card.per_class.map((one) => [
     one.label,
@@ -182,7 +182,7 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     ...networkSection(evaluation.networks),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
-      counts: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test images with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
+      counts: `${source}${images.train} training, ${images.validation} validation, ${images.test} test images with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${images.skipped} skipped.`,
       limits: card.limits,
     }),
     ...section('Images that went most wrong', worst),

@@ -1,5 +1,5 @@
 /** What the networks of a job cost: size and time of their ONNX files. */
-import type { NetworkChoice, Stage } from '@platform/contract/evaluation';
+import type { NetworkChoice, Stage } from '@platform/contract/job/evaluation';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { round } from '@platform/trainer-engine/progress';
 import type { ComparedNetworks } from './choose-rescoring.ts';

@@ -1,6 +1,6 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
-import type { HeldOutReport } from '@platform/contract/evaluation';
+import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import { readLines, requireReadable, decodeImages, reportSkipped } from '@platform/trainer-engine/dataset-images';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { decode, PixelFile } from '@platform/trainer-engine/images';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RecipeName } from '@platform/contract/trainer-settings';
+import type { RecipeName } from '@platform/contract/job/trainer-settings';
 import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
 import { addSecondNetwork, readDetector } from './feature-maps.ts';
 import { estimateModelBytes } from './networks.ts';

@@ -1,6 +1,6 @@
 /** Hyperparameters of a training, from the arguments of a job. */
-import type { JobSpec } from '@platform/contract/job';
-import type { RecipeName } from '@platform/contract/trainer-settings';
+import type { JobSpec } from '@platform/contract/job/job';
+import type { RecipeName } from '@platform/contract/job/trainer-settings';
 import { parseJobArguments } from '@platform/trainer-engine/job-arguments';
 
 export interface Recipe {

@@ -1,5 +1,5 @@
 /** Writes the files beside the model: labels, evaluation, training curves, model card. */
-import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
 import { writeReports } from '@platform/trainer-engine/report';
 import type { Training } from '@platform/trainer-engine/training';
 import { modelCard, modelCardText } from './model-card.ts';

@@ -1,5 +1,5 @@
 /** Splits the images of a detector's dataset, so that near copies are in one split. */
-import type { HeldOutReport } from '@platform/contract/evaluation';
+import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import type { FoundBy } from '@platform/trainer-engine/near-copies';
 import { splitWithCopies } from '@platform/trainer-engine/split-with-copies';
 import type { DecodedImages, SamplesBySplit } from '@platform/trainer-engine/split-with-copies';

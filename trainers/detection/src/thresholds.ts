@@ -1,6 +1,6 @@
 /** Score thresholds of the labels, and how well the boxes above them fit. */
-import { modelKinds } from '@platform/contract/model-kinds';
-import { boxesAbove } from '@platform/contract/model-output';
+import { modelKinds } from '@platform/contract/job/model-kinds';
+import { boxesAbove } from '@platform/contract/job/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import { rankDetections } from './average-precision.ts';
 import type { EvaluatedImage } from './average-precision.ts';

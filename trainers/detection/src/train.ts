@@ -1,8 +1,8 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import type { DetectionEvaluation } from '@platform/contract/evaluation';
-import { splits } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
+import { splits } from '@platform/contract/job/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, releaseArray, writeModels } from '@platform/trainer-engine/model-file';
 import type { ModelOnDisk, ModelsOnDisk } from '@platform/trainer-engine/model-file';

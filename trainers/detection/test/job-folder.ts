@@ -1,5 +1,5 @@
 /** A job folder with small images: coloured shapes on a noisy ground with their boxes, the same by the same seed. */
-import type { BoxAnnotation, DatasetLine, JobFile, Split } from '@platform/contract/job';
+import type { BoxAnnotation, DatasetLine, JobFile, Split } from '@platform/contract/job/job';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import sharp from 'sharp';

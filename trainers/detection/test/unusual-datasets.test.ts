@@ -1,7 +1,7 @@
 /** Whole jobs on datasets that give no good detector: each is refused with its cause, or its score has a warning. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
 import type { TestImage } from '../../engine/test/job-folder.ts';
 import { groupedBy, noisyImages } from '../../engine/test/noisy-images.ts';
 import type { LabelImages } from '../../engine/test/noisy-images.ts';

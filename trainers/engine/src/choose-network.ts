@@ -2,7 +2,7 @@
  * Recipe `accurate` delivers a second network, `compact` does not. Recipe `auto` trains both and delivers the better
  * one. Trainers of all kinds choose by the same rules.
  */
-import type { NetworkChoice } from '@platform/contract/evaluation';
+import type { NetworkChoice } from '@platform/contract/job/evaluation';
 import type { JobArguments } from './job-arguments.ts';
 import { megabytesOf } from './model-size.ts';
 import { round } from './progress.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
-import type { DatasetLine } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { DatasetLine } from '@platform/contract/job/job';
 import { requireReadable, type Skipped } from './dataset-images.ts';
 
 const line = (name: string): DatasetLine => ({

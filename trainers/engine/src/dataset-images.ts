@@ -2,9 +2,9 @@
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { PlatformError } from '@platform/contract/errors';
-import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
-import type { DatasetLine } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { JobFormatError, parseDatasetLine } from '@platform/contract/job/job';
+import type { DatasetLine } from '@platform/contract/job/job';
 import { dimensionsOf } from './images.ts';
 import { PixelBudget } from './pixel-budget.ts';
 
@@ -103,7 +103,7 @@ export const smallImagesAdvice = (edge: number, side: number): string[] =>
 /** One warning per skipped image, at most a hundred. */
 export function reportSkipped(skipped: readonly Skipped[], tell: (code: string, message: string) => void): void {
   for (const { line, reason } of skipped.slice(0, 100)) {
-    const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
+    const code = reason.startsWith('cannot be decoded') ? 'INVALID_IMAGE' : 'INVALID_ARGUMENT';
     tell(code, `Skipped ${line.file_name || line.image_path}: it ${reason}.`);
   }
 }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { JobEvent, JobEventBody } from '@platform/contract/job';
+import type { JobEvent, JobEventBody } from '@platform/contract/job/job';
 import type { Clock } from './clock.ts';
 
 /** Sink for the trainer's events. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatasetLine } from '@platform/contract/job';
+import type { DatasetLine } from '@platform/contract/job/job';
 import { describeHeldOut, findCopiesByThumbnail, heldOutSentences, unitOf } from './held-out.ts';
 import { seeded } from './random.ts';
 

@@ -1,6 +1,6 @@
 /** What the held-out images have in common with the training images: groups, and images that are nearly the same. */
-import type { HeldOutReport } from '@platform/contract/evaluation';
-import type { DatasetLine } from '@platform/contract/job';
+import type { HeldOutReport } from '@platform/contract/job/evaluation';
+import type { DatasetLine } from '@platform/contract/job/job';
 import type { FoundBy } from './near-copies.ts';
 import { isNear, ThumbnailIndex, thumbnailOf } from './thumbnails.ts';
 

@@ -1,6 +1,6 @@
 /** Decodes each image once, into a file of raw pixels, so that memory does not grow with the dataset. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
-import { mostImagePixels, stretchOf, usedBitsOf } from '@platform/contract/image-limits';
+import { mostImagePixels, stretchOf, usedBitsOf } from '@platform/contract/job/image-limits';
 import sharp, { type Sharp } from 'sharp';
 
 /** Larger images are rejected before decoding. */

@@ -1,8 +1,8 @@
 /** Parses the training arguments of a job. */
-import { PlatformError } from '@platform/contract/errors';
-import type { JobSpec } from '@platform/contract/job';
-import type { BuiltInKind } from '@platform/contract/model-kinds';
-import { isTrainerSetting, type RecipeName, recipes, settingProblem } from '@platform/contract/trainer-settings';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobSpec } from '@platform/contract/job/job';
+import type { BuiltInKind } from '@platform/contract/job/model-kinds';
+import { isTrainerSetting, type RecipeName, recipes, settingProblem } from '@platform/contract/job/trainer-settings';
 
 export interface JobArguments {
   recipe?: RecipeName;

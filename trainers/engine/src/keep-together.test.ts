@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import { CopyUnits, keepTogether } from './keep-together.ts';
 import type { SplitImage } from './keep-together.ts';
 

@@ -1,5 +1,5 @@
 /** Keeps images that belong together in one split: near copies, images of a group, and equal files. */
-import type { DatasetLine, Split } from '@platform/contract/job';
+import type { DatasetLine, Split } from '@platform/contract/job/job';
 
 export interface SplitImage {
   line: Pick<DatasetLine, 'sha256' | 'split' | 'split_chosen'>;

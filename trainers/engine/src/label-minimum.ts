@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 export interface LabelCount {
   label: string;
@@ -11,7 +11,7 @@ export interface LabelCount {
  * @throws PlatformError with `code` if there are fewer than the limit.
  */
 export function requireCount(
-  code: 'TOO_FEW_PICTURES' | 'TOO_FEW_BOXES',
+  code: 'TOO_FEW_IMAGES' | 'TOO_FEW_BOXES',
   { label, count, limit }: LabelCount,
   others: Readonly<Record<string, number>>,
 ): void {

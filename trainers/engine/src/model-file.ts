@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { JobSpec } from '@platform/contract/job';
+import type { JobSpec } from '@platform/contract/job/job';
 
 export interface ModelOnDisk {
   file: string;

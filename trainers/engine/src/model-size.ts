@@ -1,5 +1,5 @@
 /** The size of model files, and the largest one that a job allows. */
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { JobArguments } from './job-arguments.ts';
 
 /** Names, shapes and operators of a file, as a share of its weights. */

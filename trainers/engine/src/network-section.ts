@@ -1,5 +1,5 @@
 /** Section of a model card about the networks that a job compared. */
-import type { NetworkChoice } from '@platform/contract/evaluation';
+import type { NetworkChoice } from '@platform/contract/job/evaluation';
 import { table } from './markdown.ts';
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;

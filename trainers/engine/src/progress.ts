@@ -1,4 +1,4 @@
-import type { JobPhase } from '@platform/contract/job';
+import type { JobPhase } from '@platform/contract/job/job';
 import type { Clock } from './clock.ts';
 import type { Events } from './events.ts';
 

@@ -1,7 +1,7 @@
 /** The parts of evaluation.json and the model card that all kinds of models share. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { megabytesOf } from '@platform/contract/evaluation';
+import { megabytesOf } from '@platform/contract/job/evaluation';
 import type {
   AnyEvaluation,
   Evaluation,
@@ -9,9 +9,9 @@ import type {
   ImageReference,
   ModelFile,
   Stage,
-} from '@platform/contract/evaluation';
-import { modelFiles } from '@platform/contract/job';
-import type { DatasetLine } from '@platform/contract/job';
+} from '@platform/contract/job/evaluation';
+import { modelFiles } from '@platform/contract/job/job';
+import type { DatasetLine } from '@platform/contract/job/job';
 import { renderCurves } from './curves.ts';
 import type { CurvePoint } from './curves.ts';
 import type { Device } from './device.ts';
@@ -19,6 +19,7 @@ import type { Int8Result } from './int8/export.ts';
 import type { Skipped } from './dataset-images.ts';
 import { heldOutSentences } from './held-out.ts';
 import { section, table } from './markdown.ts';
+import { latencyBy } from './measured-by.ts';
 import type { ModelsOnDisk } from './model-file.ts';
 import { round } from './progress.ts';
 import { scoreWarnings } from './score-warnings.ts';
@@ -32,12 +33,6 @@ export type EvaluationHead = Omit<
 >;
 
 const maxSkipped = 100;
-/** How latencies are measured, as text for the model card. */
-const onnxBy = 'ONNX Runtime on the host that trained, median of the held-out images';
-// Measured at 224 px: 1736 ms here, 8.4 ms of CPU time in LiteRT 2.3 with one thread.
-const tfliteBy =
-  'the interpreter of the trainer, which checks the file (JavaScript, one thread); LiteRT took 1/200 of it on the same processor';
-
 /** Data of a measured training. */
 export interface ReportInput<S extends { line: DatasetLine } = { line: DatasetLine }> {
   training: Pick<Training, 'job'>;
@@ -60,7 +55,7 @@ export interface ReportInput<S extends { line: DatasetLine } = { line: DatasetLi
     maxDifference: number;
     /** Undefined without a TensorFlow Lite file. */
     tfliteDifference: number | undefined;
-    /** Time of the trainer's interpreter; undefined if it ran no image. */
+    /** Time of LiteRT; undefined if it ran no image. */
     tfliteMs: number | undefined;
     seconds: number;
   };
@@ -79,7 +74,7 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
         {
           ...exported.tflite,
           latency_ms: measured.tfliteMs === undefined ? null : round(measured.tfliteMs),
-          latency_by: tfliteBy,
+          latency_by: latencyBy.tflite,
           max_difference: measured.tfliteDifference ?? null,
         },
       ]
@@ -90,7 +85,7 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
     evaluated_on: test.length > 0 ? 'test' : 'validation',
     count: measured.heldOut.length,
     chosen: trained.chosen,
-    pictures: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
+    images: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
     skipped: skipped
       .slice(0, maxSkipped)
       .map(({ line: { image_path, file_name }, reason }) => ({ image_path, file_name, reason })),
@@ -98,11 +93,7 @@ export function evaluationHead<S extends { line: DatasetLine }>(course: ReportIn
     side,
     seconds: { total: round(course.seconds), ...trained.seconds, evaluation: round(measured.seconds) },
     model,
-    files: [
-      { ...model, latency_by: onnxBy },
-      ...tflite,
-      ...int8.files.map((one) => (one.latency_ms === null ? one : { ...one, latency_by: onnxBy })),
-    ],
+    files: [{ ...model, latency_by: latencyBy.onnx }, ...tflite, ...int8.files],
     int8: int8.report,
     pretrained: { name: pretrained.name, sha256: pretrained.sha256 },
     versions: versions(),

@@ -2,7 +2,7 @@
  * A sample program for users of a model outside the platform. A test runs it exactly as it appears in the model card.
  */
 
-import type { BuiltInKind } from '@platform/contract/model-kinds';
+import type { BuiltInKind } from '@platform/contract/job/model-kinds';
 
 const results: Readonly<Record<BuiltInKind, readonly string[]>> = {
   single_label_classification: [

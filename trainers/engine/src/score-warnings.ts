@@ -1,5 +1,5 @@
 /** Reasons why a score says less than it seems to. */
-import type { AnyEvaluation } from '@platform/contract/evaluation';
+import type { AnyEvaluation } from '@platform/contract/job/evaluation';
 import { heldOutSentences } from './held-out.ts';
 
 type Measured = Pick<AnyEvaluation, 'count' | 'evaluated_on' | 'held_out' | 'per_class' | 'task'>;

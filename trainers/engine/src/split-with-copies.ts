@@ -1,6 +1,6 @@
 /** Splits the images of a dataset, so that near copies are in one split. */
-import type { HeldOutReport } from '@platform/contract/evaluation';
-import type { DatasetLine } from '@platform/contract/job';
+import type { HeldOutReport } from '@platform/contract/job/evaluation';
+import type { DatasetLine } from '@platform/contract/job/job';
 import { describeHeldOut, findCopiesByThumbnail, unitOf } from './held-out.ts';
 import type { CopiesFound, CopyRules } from './held-out.ts';
 import { CopyUnits, keepTogether } from './keep-together.ts';

@@ -1,4 +1,4 @@
-import type { JobSpec } from '@platform/contract/job';
+import type { JobSpec } from '@platform/contract/job/job';
 import type { Clock } from './clock.ts';
 import type { DevicePort } from './device.ts';
 import type { Events } from './events.ts';

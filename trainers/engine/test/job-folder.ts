@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { jobFiles, parseJobEvent, imagePath } from '@platform/contract/job';
-import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
+import { jobFiles, parseJobEvent, imagePath } from '@platform/contract/job/job';
+import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job/job';
 
 export interface TestImage {
   name: string;

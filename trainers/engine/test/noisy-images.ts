@@ -1,5 +1,5 @@
 /** Images of coloured noise for tests of unusual datasets: quick to make, and each label has its own colour. */
-import type { DatasetLine, Split } from '@platform/contract/job';
+import type { DatasetLine, Split } from '@platform/contract/job/job';
 import sharp from 'sharp';
 import { seeded } from '../src/random.ts';
 import type { TestImage } from './job-folder.ts';

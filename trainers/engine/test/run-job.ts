@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { AnyEvaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles } from '@platform/contract/job';
-import type { DatasetLine, JobKind } from '@platform/contract/job';
+import type { AnyEvaluation } from '@platform/contract/job/evaluation';
+import { jobFiles, modelFiles } from '@platform/contract/job/job';
+import type { DatasetLine, JobKind } from '@platform/contract/job/job';
 import { readEvents, writeJobFolder } from './job-folder.ts';
 import type { TestImage } from './job-folder.ts';
 import { tempFolder } from './temp-folder.ts';

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plainEnvironment } from '@platform/kit/node';
-import { jobFiles } from '@platform/contract/job';
+import { jobFiles } from '@platform/contract/job/job';
 
 export interface Ended {
   code: number | null;

@@ -1,11 +1,11 @@
 /** A model version that a built-in trainer made, as its ONNX file and labels. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { type JobModel, modelFiles } from '@platform/contract/job';
-import { readInputShape, readModelMetadata } from '@platform/contract/model-file';
-import { modelKinds } from '@platform/contract/model-kinds';
-import { describeModel, type ModelDescription } from '@platform/contract/model-output';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { type JobModel, modelFiles } from '@platform/contract/job/job';
+import { readInputShape, readModelMetadata } from '@platform/contract/job/model-file';
+import { modelKinds } from '@platform/contract/job/model-kinds';
+import { describeModel, type ModelDescription } from '@platform/contract/job/model-output';
 import { openSession, type Results, type Session } from '@platform/trainer-engine/runtime';
 
 export interface PredictingModel {

@@ -1,9 +1,9 @@
 /** Runs a model on each image of a job folder and writes what it suggests. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { type DatasetLine, jobFiles, modelFiles } from '@platform/contract/job';
-import { predictionFile, type PredictionLine } from '@platform/contract/predictions';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { type DatasetLine, jobFiles, modelFiles } from '@platform/contract/job/job';
+import { predictionFile, type PredictionLine } from '@platform/contract/job/predictions';
 import { decodeImages, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
 import { decode, PixelFile } from '@platform/trainer-engine/images';
 import { Progress } from '@platform/trainer-engine/progress';
@@ -80,13 +80,13 @@ async function predictEach(
   files: PixelFile,
   { signal, onDone }: { signal: AbortSignal; onDone(share: number): void },
 ): Promise<Suggested[]> {
-  const found: Suggested[] = [];
+  const suggestions: Suggested[] = [];
   for (const { index } of samples) {
     signal.throwIfAborted();
-    found.push(suggestionsOf(await model.run(files.read(index)), model));
-    onDone(found.length / samples.length);
+    suggestions.push(suggestionsOf(await model.run(files.read(index)), model));
+    onDone(suggestions.length / samples.length);
   }
-  return found;
+  return suggestions;
 }
 
 async function summarize(

@@ -1,7 +1,7 @@
 /** From the outputs of a model to suggestions for an image. */
-import { UNKNOWN_LABEL } from '@platform/contract/job';
-import { boxesAbove, boxesOf, type DetectedBox, labelsAbove, unlikeOutput } from '@platform/contract/model-output';
-import { type Predicted, predictionLimits, type PredictionLine } from '@platform/contract/predictions';
+import { UNKNOWN_LABEL } from '@platform/contract/job/job';
+import { boxesAbove, boxesOf, type DetectedBox, labelsAbove, unlikeOutput } from '@platform/contract/job/model-output';
+import { type Predicted, predictionLimits, type PredictionLine } from '@platform/contract/job/predictions';
 import type { Results } from '@platform/trainer-engine/runtime';
 import type { PredictingModel } from './model.ts';
 

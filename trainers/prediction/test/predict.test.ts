@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { parsePredictionLine, predictionFile, type PredictionLine } from '@platform/contract/predictions';
-import { type DatasetLine, jobFiles, modelFiles, parseDatasetLine } from '@platform/contract/job';
+import { parsePredictionLine, predictionFile, type PredictionLine } from '@platform/contract/job/predictions';
+import { type DatasetLine, jobFiles, modelFiles, parseDatasetLine } from '@platform/contract/job/job';
 import { seeded } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
 import { writeJob as writeClassificationJob } from '../../classification/test/job-folder.ts';
@@ -107,7 +107,7 @@ test('a classifier: a label for each image that it knows, near copies in groups,
   const events = await readEvents(folder);
   assert.deepEqual(
     events.flatMap((one) => (one.is === 'warning' ? [one.code] : [])),
-    ['INVALID_PICTURE'],
+    ['INVALID_IMAGE'],
   );
   const last = events.findLast((one) => one.is === 'log');
   assert.match(last?.message ?? '', /^[567] suggestions for [567] of 8 images; 2 images are near copies of others\.$/);

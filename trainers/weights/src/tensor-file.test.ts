@@ -9,17 +9,17 @@ const numbers = (values: readonly number[]): string =>
   `(${values.map((one) => `K${String.fromCharCode(one)}`).join('')}t`;
 const pickled = (body: string): Buffer => Buffer.from(`\x80\x02${body}.`, 'latin1');
 
-interface Given {
+interface TensorSpec {
   values: readonly number[];
   shape: readonly number[];
   strides: readonly number[];
   offset?: number;
 }
-const tensorOf = (key: string, { values, shape, strides, offset = 0 }: Given): string => {
+const tensorOf = (key: string, { values, shape, strides, offset = 0 }: TensorSpec): string => {
   const storage = `(${text('storage')}ctorch\nFloatStorage\n${text(key)}${text('cpu')}K${String.fromCharCode(values.length)}NtQ`;
   return `ctorch._utils\n_rebuild_tensor_v2\n(${storage}K${String.fromCharCode(offset)}${numbers(shape)}${numbers(strides)}\x89NtR`;
 };
-function fileOf(given: Readonly<Record<string, Given>>): Buffer {
+function fileOf(given: Readonly<Record<string, TensorSpec>>): Buffer {
   const entries = Object.entries(given);
   const named = entries.map(([name, one]) => text(name) + tensorOf(`key of ${name}`, one)).join('');
   const storages = entries.flatMap(([, { values }]) => {

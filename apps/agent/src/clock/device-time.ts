@@ -92,12 +92,11 @@ export class DeviceTime {
     const system = clock.wall();
     const skewMs = system - wall;
     if (Math.abs(skewMs) < tellSkewMs) return clearCondition(conditions, 'CLOCK_WRONG');
-    const message = `The clock of this machine says ${shown(system)}, the management server ${shown(wall)}.`;
-    if (isFirst) log.warn('the clock of this machine is wrong', { system: shown(system), cloud: shown(wall) });
+    const data = { system: shown(system), server: shown(wall) };
+    if (isFirst) log.warn('the clock of this machine is wrong', data);
     // The difference varies by seconds; set the condition once.
     if (this.#isCalledWrong) return;
-    const remedy = 'Set the clock of this machine; a time server does it by itself. Certificates depend on it.';
-    setCondition(conditions, { code: 'CLOCK_WRONG', severity: 'warning', message, remedy, sinceWall: wall });
+    setCondition(conditions, 'CLOCK_WRONG', data, { sinceWall: wall });
   }
 
   /** A stored line as it is sent: with the corrected time, or marked as estimated. */

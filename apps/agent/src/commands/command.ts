@@ -1,6 +1,6 @@
 import type { Clock } from '@platform/kit';
 import { options, type OptionTable, type OptionValues } from '@platform/kit/node';
-import { wrapped } from './words.ts';
+import { wrapped } from './terminal-text.ts';
 
 /** Environment, input and output of a command. */
 export interface Io {

@@ -2,7 +2,7 @@
 import { errorText } from '@platform/kit';
 import { readStdin } from '@platform/kit/node';
 import { controlOf, NoAgentRuns } from '../control/client.ts';
-import { findCredentials } from '../install/credentials.ts';
+import { findCredentials } from '../install/fetch-credentials.ts';
 import type { FoundCredentials } from '../install/facts.ts';
 import type { Io } from './command.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
@@ -30,7 +30,7 @@ export const unreadable = (file: string, error: unknown): Ended =>
   new Ended(exitCodes.usage, {
     code: 'NOT_READABLE',
     what: `${file} cannot be read: ${errorText(error)}.`,
-    remedy: 'Name the file that holds the credentials, or - for stdin.',
+    remedy: 'Pass the file that holds the credentials, or - for stdin.',
   });
 
 export const stdinText = (): Promise<string> => readStdin({ limitBytes });

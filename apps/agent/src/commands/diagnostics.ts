@@ -45,12 +45,12 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
       endedByMachine(error) ??
       new Ended(exitCodes.failed, {
         code: 'NOT_WRITTEN',
-        what: `${file} cannot be written: ${isNoFolder(error) ? 'its folder is not there' : errorText(error)}.`,
-        remedy: 'Name another file with --output, in a folder that is there.',
+        what: `${file} cannot be written: ${isNoFolder(error) ? 'the folder does not exist' : errorText(error)}.`,
+        remedy: 'Choose a file in an existing folder with --output.',
       })
     );
   });
-  const text = `Wrote ${file} (${formatBytes(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
+  const text = `Wrote ${file} (${formatBytes(zip.length)}, ${texts.size} files). Secrets are redacted. Review the file before you share it.`;
   io.out(given.json ? JSON.stringify({ file, size_bytes: zip.length, files: [...texts.keys()] }) : text);
   return exitCodes.done;
 }

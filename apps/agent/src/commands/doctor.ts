@@ -6,7 +6,7 @@ import { checkResults, worstOf, type CheckResult } from '../doctor/checks.ts';
 import { system } from '../composition/system.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { wrapped } from './words.ts';
+import { wrapped } from './terminal-text.ts';
 
 const marks: Readonly<Record<CheckResult['at'], string>> = { ok: 'ok', note: 'note', warning: 'WARN', failed: 'FAIL' };
 const standardWidth = 80;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '@platform/kit/node';
-import { serveEndpoints } from '../endpoints/serve.ts';
+import { serveEndpoints } from '../endpoints/serve-endpoints.ts';
 import { serveBluetooth } from '../endpoints/serve-bluetooth.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';

@@ -29,8 +29,16 @@ const raiseLimit = {
 const machineProblems: Readonly<Record<string, { says: string; remedy: string; exitCode: number }>> = {
   EACCES: { says: 'not allowed', remedy: asAdministrator(), exitCode: exitCodes.refused },
   EPERM: { says: 'not allowed', remedy: asAdministrator(), exitCode: exitCodes.refused },
-  EROFS: { says: 'the disk is read-only', remedy: 'Make it writable, then repeat.', exitCode: exitCodes.failed },
-  ENOSPC: { says: 'the disk is full', remedy: 'Make room on it, then repeat.', exitCode: exitCodes.failed },
+  EROFS: {
+    says: 'the disk is read-only',
+    remedy: 'Make it writable, then repeat the command.',
+    exitCode: exitCodes.failed,
+  },
+  ENOSPC: {
+    says: 'the disk is full',
+    remedy: 'Free some space on it, then repeat the command.',
+    exitCode: exitCodes.failed,
+  },
   EMFILE: { says: 'the limit of open files of this process is reached', ...raiseLimit },
   ENFILE: { says: 'the limit of open files of this machine is reached', ...raiseLimit },
 };

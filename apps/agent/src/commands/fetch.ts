@@ -1,7 +1,7 @@
 import { systemClock } from '@platform/kit/node';
 import { system } from '../composition/system.ts';
 import { fileDisk } from '../os/file-disk.ts';
-import { webBy } from '../os/web.ts';
+import { createWeb } from '../os/web.ts';
 import { RequestTrace } from '../os/request-trace.ts';
 import { openProvenTime } from '../clock/proven-time.ts';
 import { tolerantFetch, trustedBy } from '../link/tolerant-fetch.ts';
@@ -21,7 +21,7 @@ export async function fetchOne(_given: object, io: Io): Promise<number> {
     trace.listen(() => log);
     const trusted = trustedBy({ appAddress, ...(authority !== undefined && { authority }) });
     const send = tolerantFetch({ clock: systemClock, system, proven, trusted });
-    const web = webBy(send, { trace, clock: systemClock });
+    const web = createWeb(send, { trace, clock: systemClock });
     const device = { files, disk, web };
     const parts = { device, appAddress, system, late, clock: systemClock, log };
     return deviceFetch(task, parts, tell, stop.signal);

@@ -5,22 +5,27 @@ const flag = (description: string) => ({ type: 'boolean', env: '', description }
 
 export const installOptions = {
   ...placeOptions,
-  url: { type: 'string', env: 'PLATFORM_URL', description: 'Address of the management server.' },
-  partId: { type: 'string', env: 'PLATFORM_PART_ID', description: 'Part of the machine in the management app.' },
-  apiKeyId: { type: 'string', env: 'PLATFORM_API_KEY_ID', description: 'ID of a key that may read the part.' },
-  apiKey: { type: 'secret', env: 'PLATFORM_API_KEY', description: 'The key; better given in the environment.' },
-  binary: { type: 'string', env: '', description: 'Program to install in place of this one.' },
-  trustedRoot: { type: 'string', env: '', description: 'First root of the release keys, a file.' },
+  url: { type: 'string', env: 'PLATFORM_URL', description: 'URL of the management server.' },
+  partId: { type: 'string', env: 'PLATFORM_PART_ID', description: 'Part ID of this machine, from the management app.' },
+  apiKeyId: { type: 'string', env: 'PLATFORM_API_KEY_ID', description: 'ID of an API key that may read this part.' },
+  apiKey: { type: 'secret', env: 'PLATFORM_API_KEY', description: 'The API key. Prefer the environment variable.' },
+  installer: {
+    type: 'string',
+    env: 'PLATFORM_INSTALLER',
+    description: 'Name of this installation, so that it can reuse a one-time key after a failure. install.sh sets it.',
+  },
+  binary: { type: 'string', env: '', description: 'Program to install instead of this one.' },
+  trustedRoot: { type: 'string', env: '', description: 'File with the first root metadata of the release keys.' },
   authority: {
     type: 'string',
     env: '',
     description:
-      'Certificate of the authority that vouches for the management server, a PEM file; left out: those of the system.',
+      'PEM file with the authority that issued the certificate of the management server. Default: the authorities of the system.',
   },
   unitFolder: {
     type: 'string',
     env: '',
-    description: 'Folder for the unit; systemd itself is left alone then, as for the image of a disk.',
+    description: 'Folder for the unit. systemd itself is not changed then, as needed for a disk image.',
   },
   linkFolder: {
     type: 'string',
@@ -28,14 +33,14 @@ export const installOptions = {
     default: '/usr/local/bin',
     description: 'Folder for the link to the command.',
   },
-  noStart: flag('Lay everything down and start nothing.'),
-  dryRun: flag('Say what would be done and do nothing.'),
+  noStart: flag('Install everything, but start nothing.'),
+  dryRun: flag('Show what would be done, without doing it.'),
   force: flag('Replace the credentials of another machine.'),
-  replace: flag('Stop and disable other agents that are set up here.'),
-  offline: flag('Use no network: the credentials are there, and the signature was checked before.'),
+  replace: flag('Stop and disable other agents on this machine.'),
+  offline: flag('Use no network. The credentials must be in place and the signature already verified.'),
   noCredentials: flag(
-    'Install without credentials, for example in the image of a device that asks its owner for them in provisioning.',
+    'Install without credentials, for example in the image of a device that gets them from its owner during provisioning.',
   ),
-  unsigned: flag('Install a program that no release key signed.'),
+  unsigned: flag('Install a program without a release signature.'),
   ...jsonOption,
 } as const satisfies OptionTable;

@@ -1,19 +1,22 @@
-import { parseServerUrl } from '@platform/contract/server-url';
+import { parseServerUrl } from '@platform/contract/provisioning/server-url';
 import { createLog, type Clock, type Log, type Secret } from '@platform/kit';
 import { readPem, stderrSink, type TrustedAuthority, Usage, useProxiesOf } from '@platform/kit/node';
+import { fragmentOf } from '../config/own-fragment.ts';
 import { applySteps, StepFailed } from '../install/apply.ts';
-import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
+import { fetchCredentials, foundCredentials } from '../install/fetch-credentials.ts';
 import type { Facts } from '../install/facts.ts';
 import { lookAround } from '../install/look.ts';
-import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/plan.ts';
+import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/install-plan.ts';
 import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { desiredInstallation } from '../install/desired.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { agentUnit } from '../install/unit.ts';
-import { programStore } from '../versions/store.ts';
+import { programStore } from '../versions/program-store.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
+import { readDefaults } from './layers.ts';
+import { standardDefaults } from './run-options.ts';
 
 interface Given {
   config: string;
@@ -22,6 +25,7 @@ interface Given {
   partId: string | undefined;
   apiKeyId: string | undefined;
   apiKey: Secret | undefined;
+  installer: string | undefined;
   binary: string | undefined;
   unitFolder: string | undefined;
   linkFolder: string;
@@ -110,7 +114,11 @@ export async function install(given: Given, io: Io): Promise<number> {
     return report.end(exitCodes.refused);
   }
   useProxiesOf(process.env);
-  if (asked) desired.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given, clock));
+  if (asked) {
+    const fragmentId = fragmentOf(await readDefaults(standardDefaults));
+    const send = await sendTo(asked.url, given, clock);
+    desired.credentials = await fetchCredentials({ ...asked, fragmentId }, clock, send);
+  }
   const steps = stepsOf(facts, desired);
   const isSoAlready = steps.length === 0;
   if (given.dryRun) {
@@ -141,7 +149,7 @@ export async function install(given: Given, io: Io): Promise<number> {
   );
 }
 
-const soAlready = 'Everything is so already.';
+const soAlready = 'Nothing to do: everything is already in place.';
 
 interface Work {
   facts: Facts;
@@ -197,7 +205,7 @@ async function applied(
     throw new Ended(exitCodes.failed, {
       code: 'INSTALL_FAILED',
       what: error.message,
-      remedy: 'What ran before still runs. Repeat the command when the cause is gone.',
+      remedy: 'The previous installation keeps running. Remove the cause, then repeat the command.',
     });
   });
 }
@@ -274,5 +282,5 @@ function askedFor(given: Given, knownAddress: string | undefined) {
       `PLATFORM_URL must be the URL of the management server; ${server.shown} cannot be used: ${server.problem}.`,
       2,
     );
-  return { url: server.value, partId, apiKey: { id: apiKeyId, key: apiKey } };
+  return { url: server.value, partId, apiKey: { id: apiKeyId, key: apiKey, installer: given.installer } };
 }

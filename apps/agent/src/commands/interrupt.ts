@@ -1,4 +1,4 @@
-import { windows } from '../composition/windows.ts';
+import { windows } from '../composition/windows-calls.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 

@@ -1,5 +1,5 @@
-import { parseJsonText } from '@platform/contract/json-text';
-import { isObject } from '@platform/contract/json-object';
+import { parseJsonText } from '@platform/contract/text/json-text';
+import { isObject } from '@platform/contract/text/json-object';
 import { errorText, isNotText } from '@platform/kit';
 import { readText } from '@platform/kit/node';
 import { runOptions, type AgentOptions } from './run-options.ts';
@@ -7,6 +7,14 @@ import type { OwnLayers } from '../config/config-receiver.ts';
 
 /** An unusable defaults file must not stop a machine: the layers then contain the problem and no defaults. */
 export async function readLayers({ debug, wait, fastStart, defaults }: AgentOptions): Promise<OwnLayers> {
+  const set = { ...(debug && { debug }), ...(wait && { wait_for_update_check: true }) };
+  return { commandLine: { advanced_settings: set }, ...(await readDefaults(defaults)), isFastStart: fastStart };
+}
+
+/** The manufacturer's layer of this machine. */
+export async function readDefaults(
+  defaults: string,
+): Promise<Pick<OwnLayers, 'manufacturer' | 'manufacturerFile' | 'problem'>> {
   let manufacturer: unknown;
   let problem: string | undefined;
   try {
@@ -22,12 +30,9 @@ export async function readLayers({ debug, wait, fastStart, defaults }: AgentOpti
           ? `${defaults} cannot be read: ${error.message}`
           : errorText(error);
   }
-  const set = { ...(debug && { debug }), ...(wait && { wait_for_update_check: true }) };
   return {
-    commandLine: { advanced_settings: set },
     manufacturer: isObject(manufacturer) ? manufacturer : undefined,
     manufacturerFile: defaults,
-    isFastStart: fastStart,
     ...(problem !== undefined && { problem }),
   };
 }

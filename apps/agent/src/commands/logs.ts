@@ -7,7 +7,7 @@ import { agentUnit } from '../install/unit.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 import { lastLinesOf } from '../logs/tail.ts';
-import { printable } from './words.ts';
+import { printable } from './terminal-text.ts';
 
 interface Given {
   root: string;
@@ -31,7 +31,7 @@ export async function logs(given: Given, io: Io): Promise<number> {
     throw new Ended(exitCodes.nothingToDo, {
       code: 'NO_LOG',
       what: `There is no log ${path.join(root, file)} yet.`,
-      remedy: 'It begins when the machine server starts.',
+      remedy: 'The log begins when the machine server starts.',
     });
   }
   const { lines, position } = found;
@@ -63,7 +63,7 @@ function journal({ follow, lines, json }: Given): Promise<number> {
           code: 'NO_JOURNAL',
           what: 'There is no journal on this machine.',
           remedy:
-            'Without systemd the lines of the agent go to the stderr of what started it; --server shows those of the machine server.',
+            'Without systemd, the agent writes its log to the stderr of the process that started it. --server shows the log of the machine server.',
         }),
       ),
     );

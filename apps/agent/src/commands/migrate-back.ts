@@ -18,7 +18,7 @@ export async function migrateBack(given: MigrateBackOptions, io: Io): Promise<nu
     throw new Ended(exitCodes.refused, {
       code: 'NO_OTHER_AGENT',
       what: `There is no agent of another product in ${otherRoot}.`,
-      remedy: 'Name its folder with --viam-dir.',
+      remedy: 'Pass its folder with --viam-dir.',
     });
   }
   const hasSystemd = await isThere('/run/systemd/system');
@@ -62,7 +62,7 @@ async function confirm(otherRoot: string, io: Io): Promise<void> {
   if (answer !== undefined && /^y(es)?$/i.test(answer.trim())) return;
   throw new Ended(exitCodes.refused, {
     code: 'NOT_CONFIRMED',
-    what: answer === undefined ? 'There is no terminal to confirm on.' : 'Nothing was changed.',
+    what: answer === undefined ? 'Confirmation is required, but there is no terminal.' : 'Nothing was changed.',
     remedy: answer === undefined ? 'Use --yes.' : '',
   });
 }

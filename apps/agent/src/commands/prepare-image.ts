@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
-import { markedProfiles } from '../composition/release-networks.ts';
+import { markedProfiles } from '../composition/hand-over-networks.ts';
 import { system } from '../composition/system.ts';
 import { readChanges } from '../install/changes.ts';
 import { imageProblem, planImage, prepareImage, type ImagePlan } from '../install/prepare-image.ts';
@@ -77,7 +77,7 @@ function textOf({ remove, keep, advice }: ImagePlan, root: string, isDry: boolea
     'Kept:',
     ...keep.map((what) => `  - ${what}`),
     ...advice.map((text) => `NOTE: ${text}`),
-    ...(isDry ? [] : ['Make the image before the agent starts again.']),
+    ...(isDry ? [] : ['Create the image before the agent starts again.']),
   ].join('\n');
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { parseCredentials } from '@platform/contract/machine';
-import { parseSetUpText } from '@platform/contract/set-up-code';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
+import { parseSetUpText } from '@platform/contract/provisioning/set-up-code';
 import { readText } from '@platform/kit/node';
 import type { FoundCredentials } from '../install/facts.ts';
 import { storeCredentials } from '../link/credentials.ts';
@@ -17,6 +17,8 @@ interface Given {
   hotspot: boolean;
   yes: boolean;
   json: boolean;
+  /** The manufacturer's defaults. */
+  defaults: string;
 }
 
 /** Stores the credentials of this machine, or shows them and how to get them. */
@@ -77,7 +79,7 @@ function tell(file: string, found: FoundCredentials, isJson: boolean, io: Io): n
           ? `There are no credentials in ${file}.`
           : `The credentials in ${file} cannot be used: ${found.problem}.`,
         'This machine gets its credentials in one of these ways:',
-        '  - In the management app choose "Set up a device", and enter the code that it shows:',
+        '  - In the management app choose "Add a machine", "By phone", and enter the code that it shows:',
         '      sudo platform-agent provision --code ABCD-EFGH@SERVER',
         '  - In the management app create a machine, and copy its credentials to that file; or pass them on:',
         '      platform machine credentials NAME | ssh THIS-MACHINE sudo platform-agent provision --credentials -',

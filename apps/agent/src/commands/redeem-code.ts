@@ -1,18 +1,21 @@
+import { conditionOf } from '@platform/contract/conditions/conditions';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { parseCredentials } from '@platform/contract/machine';
-import { parseSetUpText, setUpTextProblem, type SetUpText } from '@platform/contract/set-up-code';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
+import { parseSetUpText, setUpTextProblem, type SetUpText } from '@platform/contract/provisioning/set-up-code';
 import { Cell, createLog } from '@platform/kit';
+import { fragmentOf } from '../config/own-fragment.ts';
 import { system } from '../composition/system.ts';
 import type { Condition } from '../health/conditions.ts';
 import { storeCredentials } from '../link/credentials.ts';
 import { SetUpCode, setUpCodeFile } from '../link/set-up-code.ts';
 import { setUpConnections } from '../link/set-up-connection.ts';
-import { version } from '../versions/version.ts';
+import { version } from '../versions/own-version.ts';
 import type { Io } from './command.ts';
 import { credentialsBefore, stdinText, takenBy } from './credentials-input.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
+import { readDefaults } from './layers.ts';
 
 interface Given {
   /** `-`: stdin. */
@@ -21,6 +24,8 @@ interface Given {
   root: string;
   force: boolean;
   json: boolean;
+  /** The manufacturer's defaults. */
+  defaults: string;
 }
 
 /** Redeems a set-up code for the credentials of this machine, or leaves it to the agent. */
@@ -36,7 +41,7 @@ export async function redeemCode(given: Given, io: Io): Promise<number> {
       remedy: 'Use --force to replace them; the old ones are kept beside them as .old.',
     });
   }
-  const setUpCode = await openSetUpCode(root, io);
+  const setUpCode = await openSetUpCode(root, given.defaults, io);
   // The agent redeems it if this command is interrupted.
   await setUpCode.keep(entered).catch((error: unknown) => {
     throw endedByMachine(error) ?? error;
@@ -65,10 +70,8 @@ export async function redeemCode(given: Given, io: Io): Promise<number> {
   return exitCodes.done;
 
   async function waits(why: string): Promise<number> {
-    const { what, remedy } = new PlatformError('SET_UP_CODE_WAITS', {
-      server: entered.server,
-      problem: why.replace(/\.$/, ''),
-    });
+    const data = { server: entered.server, problem: why };
+    const { message: what, remedy } = conditionOf('SET_UP_CODE_WAITS', data);
     if (hasCredentials) {
       await setUpCode.drop(); // a running agent replaces no credentials that are in use
       throw new Ended(exitCodes.failed, { code: 'SET_UP_CODE_WAITS', what, remedy: 'Repeat the command then.' });
@@ -94,7 +97,7 @@ function enteredCode(text: string): SetUpText {
   });
 }
 
-async function openSetUpCode(root: string, { clock }: Io): Promise<SetUpCode> {
+async function openSetUpCode(root: string, defaults: string, { clock }: Io): Promise<SetUpCode> {
   const file = setUpCodeFile(root);
   const log = createLog({ name: 'provision', clock, level: 'error', sink: () => {} });
   const conditions = new Cell<readonly Condition[]>([]);
@@ -102,5 +105,6 @@ async function openSetUpCode(root: string, { clock }: Io): Promise<SetUpCode> {
   await mkdir(path.dirname(file), { recursive: true }).catch((error: unknown) => {
     throw endedByMachine(error) ?? error;
   });
-  return new SetUpCode({ file, conditions, connect, version, clock, log });
+  const fragmentId = fragmentOf(await readDefaults(defaults));
+  return new SetUpCode({ file, conditions, connect, version, fragmentId, clock, log });
 }

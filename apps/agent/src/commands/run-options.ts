@@ -19,7 +19,9 @@ export const placeOptions = {
     description: 'Folder of the agent: versions, state, logs.',
   },
 } as const satisfies OptionTable;
-export const jsonOption = { json: { type: 'boolean', env: '', description: 'One JSON document on stdout.' } } as const;
+export const jsonOption = {
+  json: { type: 'boolean', env: '', description: 'Print one JSON document to stdout.' },
+} as const;
 
 export const runOptions = {
   ...placeOptions,
@@ -37,15 +39,15 @@ export const runOptions = {
     type: 'string',
     choices: ['auto', 'always', 'never'],
     default: 'auto',
-    description: 'Hotspot and networks of the machine; auto: only as root under systemd.',
+    description: 'Whether to manage the hotspot and the networks of the machine; auto: only as root under systemd.',
   },
   logFormat: {
     type: 'string',
     choices: ['text', 'json'],
     default: 'text',
-    description: 'Form of the lines on stderr.',
+    description: 'Format of log lines on stderr.',
   },
-  version: { type: 'boolean', short: 'v', env: '', description: 'Print the version as JSON and end.' },
+  version: { type: 'boolean', short: 'v', env: '', description: 'Print the version as JSON and exit.' },
 } as const satisfies OptionTable;
 
 export type AgentOptions = OptionValues<typeof runOptions>;

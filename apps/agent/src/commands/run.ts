@@ -1,3 +1,4 @@
+import type { Abilities } from '@platform/contract/config/effect';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,24 +16,26 @@ import {
   type UnusableProxy,
 } from '@platform/kit/node';
 import { readLayers } from './layers.ts';
-import { reboot } from '../composition/reboot.ts';
+import { reboot } from '../composition/systemctl-reboot.ts';
 import { system, watchSmallFile } from '../composition/system.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
-import { webBy } from '../os/web.ts';
+import { createWeb } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine, type ThisMachine } from '../composition/this-machine.ts';
-import type { MachineCredentials } from '@platform/contract/machine';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import type { Device, Disk, Host } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';
 import { RequestTrace } from '../os/request-trace.ts';
-import { runAlwaysOn, type AlwaysOn, type AlwaysOnPart, type LinkedRun } from '../composition/always-on.ts';
+import { runAlwaysOn, type AlwaysOn, type AlwaysOnTask, type LinkedRun } from '../composition/always-on.ts';
 import type { Ending } from '../composition/lifetime.ts';
 import { runAgent, type AgentParts } from '../composition/run-agent.ts';
 import { keepAuthority } from '../link/authority-file.ts';
 import { Credentials } from '../link/credentials.ts';
+import { fragmentOf } from '../config/own-fragment.ts';
 import { SetUpCode, setUpCodeFile } from '../link/set-up-code.ts';
 import { setUpConnections } from '../link/set-up-connection.ts';
-import { connectTransport } from '../link/http.ts';
+import { runIdBytes, runIdOf } from '../link/run-id.ts';
+import { connectTransport } from '../link/transport.ts';
 import type { Condition } from '../health/conditions.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
 import type { HeardTime } from '../clock/device-time.ts';
@@ -42,15 +45,16 @@ import { deviceFetch } from '../versions/device-fetch.ts';
 import { reportExpiredMetadata } from '../versions/trust/expired.ts';
 import { childFetcher } from '../versions/fetch-child.ts';
 import { setCondition, type ConditionSet } from '../health/condition-set.ts';
-import type { Fetcher } from '../versions/ports.ts';
-import { selfIdOf } from '../versions/self.ts';
+import type { Fetcher } from '../versions/fetch-ports.ts';
+import { isRestarted } from '../versions/managed-programs.ts';
+import { selfIdOf } from '../versions/running-id.ts';
 import { systemUnit } from '../install/system-unit.ts';
-import { version } from '../versions/version.ts';
+import { version } from '../versions/own-version.ts';
 import type { Io } from './command.ts';
 import { checkExecutable } from './exec-check.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { AgentOptions } from './run-options.ts';
-import { previousRunInJournal } from '../composition/previous-run.ts';
+import { previousRunInJournal } from '../composition/run-in-journal.ts';
 import { printVersion } from './version.ts';
 
 /** Runs the agent until a signal. */
@@ -80,56 +84,57 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     log,
   });
   if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
-  const stop = machine.stopped ? AbortSignal.any([signals, machine.stopped]) : signals;
+  const again = new AbortController();
+  const stop = AbortSignal.any([signals, again.signal, ...(machine.stopped ? [machine.stopped] : [])]);
+  const restartSelf = (): void => again.abort(new Error('an operator ordered a restart'));
   const { supervisor, ownMemory, memoryLimitBytes } = machine;
   const supervised = { supervisor, ownMemory, memoryLimitBytes };
   const copy = path.join(root, 'state', 'credentials.last-good');
   const conditions = new Cell<readonly Condition[]>([]);
   if (unusable.length > 0) reportUnusableProxies(unusable, conditions, log);
-  machine.device.host.managesNetworks = mayManageNetworks(given.manageNetworks, machine.device.host);
-  machine.device.host.managesSystem = mayManageSystem(machine.device.host);
+  machine.device.host.abilities = abilitiesOf(given.manageNetworks, machine.device.host);
   const connect = setUpConnections({ root, clock, system });
-  const setUpCode = new SetUpCode({ file: setUpCodeFile(root), conditions, connect, version, clock, log });
+  const fragmentId = fragmentOf(layers);
+  const setUpCode = new SetUpCode({ file: setUpCodeFile(root), conditions, connect, version, fragmentId, clock, log });
   await setUpCode.load();
   const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
   const always = { device: machine.device, credentials, conditions, root, version, layers, clock, sink, ...supervised };
-  const runId = randomBytes(runIdBytes);
+  const start = { random: randomBytes(runIdBytes), wall: clock.wall(), monotonicNs: process.hrtime.bigint() };
+  const runId = runIdOf(start);
   const linked = (of: AlwaysOn, part: LinkedRun) =>
-    runLinked({ machine, trace, sink, log, runId, supervised }, of, part, stop);
+    runLinked({ machine, trace, sink, log, runId, supervised, restartSelf }, of, part, stop);
   const watch = watchSmallFile(credentialsFile, clock);
-  await runAlwaysOn({ ...always, watch }, alwaysOnParts(machine.device.host), linked, stop);
+  await runAlwaysOn({ ...always, watch }, alwaysOnTasks(machine.device.host.abilities), linked, stop);
   return exitCodes.done;
 }
 
-/** The parts that run with and without credentials: the network and the operating system of this machine. */
-const alwaysOnParts = ({ managesNetworks, managesSystem }: Host): readonly AlwaysOnPart[] => [
+/** The tasks that run with and without credentials: the network and the operating system of this machine. */
+const alwaysOnTasks = ({ managesNetworks, managesSystem }: Abilities): readonly AlwaysOnTask[] => [
   { name: 'set-up code', work: ({ credentials }, signal) => credentials.redeem(signal) },
-  ...(managesNetworks === true ? [networkPart] : []),
-  ...(managesSystem === true ? [systemPart] : []),
+  ...(managesNetworks ? [networkTask] : []),
+  ...(managesSystem ? [systemTask] : []),
 ];
 
-const networkPart: AlwaysOnPart = {
+const networkTask: AlwaysOnTask = {
   name: 'network',
   work: async (of, signal) => (await import('../composition/network.ts')).manageNetworks(of, signal),
 };
 
-const systemPart: AlwaysOnPart = {
+const systemTask: AlwaysOnTask = {
   name: 'system configuration',
   work: async (of, signal) => (await import('../composition/system-configuration.ts')).manageSystem(of, signal),
 };
 
-/** Whether this agent may change the operating system. An agent that a user tries out must not. */
-const mayManageSystem = (host: Host): boolean =>
-  host.platform.startsWith('linux/') && host.isSupervisedBySystemd && process.getuid?.() === 0;
-
-/** Whether this agent may change the networks of its machine. An agent that a user tries out must not. */
-const mayManageNetworks = (option: AgentOptions['manageNetworks'], host: Host): boolean =>
-  host.platform.startsWith('linux/') &&
-  (option === 'always' || (option === 'auto' && host.isSupervisedBySystemd && process.getuid?.() === 0));
-
-/** Names this run in its checks. It is never stored: a stored one would be copied with the disk. */
-const runIdBytes = 16;
+/** An agent that a user tries out must change neither the networks nor the operating system of its machine. */
+function abilitiesOf(option: AgentOptions['manageNetworks'], host: Host): Abilities {
+  const isLinux = host.platform.startsWith('linux/');
+  const isService = isLinux && host.isSupervisedBySystemd && process.getuid?.() === 0;
+  return {
+    managesNetworks: isLinux && (option === 'always' || (option === 'auto' && isService)),
+    managesSystem: isService,
+  };
+}
 
 interface Process {
   machine: ThisMachine;
@@ -137,12 +142,13 @@ interface Process {
   sink: Sink;
   log: Log;
   runId: Uint8Array;
+  restartSelf: () => void;
   supervised: Pick<AgentParts, 'supervisor' | 'ownMemory' | 'memoryLimitBytes'>;
 }
 
 /** Runs everything that needs credentials, until the signal or until the machine has others. */
 async function runLinked(
-  { machine, trace, sink, log, runId, supervised }: Process,
+  { machine, trace, sink, log, runId, supervised, restartSelf }: Process,
   of: AlwaysOn,
   { found, replaced, control }: LinkedRun,
   stop: AbortSignal,
@@ -159,7 +165,8 @@ async function runLinked(
       split: (code) => void credentials.split(code),
       replaced,
       outer: of,
-      ...(machine.device.host.managesSystem === true && { reboot }),
+      ...(machine.device.host.abilities.managesSystem && { reboot }),
+      ...(isRestarted(machine.device) && { restartSelf }),
       credentialsFile: () => credentials.found.get()?.file ?? found.file,
       conditions,
       trace,
@@ -186,7 +193,7 @@ interface Local {
   log: Log;
 }
 
-/** The parts of the agent that need its credentials: connections, downloads, its own version and unit. */
+/** What the tasks that need credentials share: connections, downloads, its own version and unit. */
 async function connectedParts(
   credentials: MachineCredentials,
   credentialsFile: string,
@@ -219,9 +226,8 @@ async function connectedParts(
 }
 
 function reportUnusableProxies(unusable: readonly UnusableProxy[], conditions: ConditionSet, log: Log): void {
-  const message = `${unusable.map(unusableText).join(' ')} Calls go without a proxy.`;
-  const [code, severity] = ['PROXY_UNSUPPORTED', 'warning'] as const;
-  setCondition(conditions, { code, severity, message, remedy: unusableRemedy });
+  const problem = unusable.map(unusableText).join(' ');
+  setCondition(conditions, 'PROXY_UNSUPPORTED', { problem, remedy: unusableRemedy });
   log.warn('a proxy cannot be used', { proxies: unusable });
 }
 
@@ -242,7 +248,7 @@ async function openLink(
     validityOf: (url) => peerValidity(url, clock),
     fetch: send,
   });
-  return { transport, web: webBy(send, { trace, clock }), heardTime, timeFloor: proven.floor };
+  return { transport, web: createWeb(send, { trace, clock }), heardTime, timeFloor: proven.floor };
 }
 
 const fetchCommand = (root: string) => ({

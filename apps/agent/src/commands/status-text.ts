@@ -1,6 +1,6 @@
-import { serverStates, updateStates } from '@platform/contract/program-states';
-import { networkRowStates } from '@platform/contract/network-states';
-import { withTimeLeft } from '@platform/contract/restart-wait';
+import { serverStates, updateStates } from '@platform/contract/machine/program-states';
+import { networkRowStates } from '@platform/contract/machine/network-states';
+import { withTimeLeft } from '@platform/contract/machine/restart-wait';
 import type {
   AgentStatus,
   NetworkRowReport,
@@ -8,10 +8,10 @@ import type {
   ProgramReport,
   SliceReport,
   StatusCondition,
-} from '@platform/contract/agent-status';
+} from '@platform/contract/machine/agent-status';
 import { formatBytes, formatDuration } from '@platform/kit';
 import { systemRows } from './system-rows.ts';
-import { listed, tabled, wrapped } from './words.ts';
+import { listed, tabled, wrapped } from './terminal-text.ts';
 
 const standardWidth = 80;
 

@@ -1,4 +1,4 @@
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 
 const mostNames = 5;
 

@@ -18,9 +18,9 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: 'install',
-    summary: 'Install this program as a service and start it; again: nothing is changed',
+    summary: 'Install this program as a service and start it',
     about:
-      'Checks the machine, fetches the credentials (with part id and API key) or uses those that are there, stores this program below the root, and makes systemd start it now and at every boot. What ran before goes on running when anything fails.',
+      'Checks the machine, fetches its credentials with a part ID and an API key or uses the ones it already has, copies this program below the root folder, and makes systemd start it now and at every boot. If a step fails, the previous installation keeps running. Running it again changes nothing.',
     table: installOptions,
     load: async () => (await import('./install.ts')).install,
   }),
@@ -28,29 +28,33 @@ export const commands: readonly Command[] = [
     name: 'preinstall',
     summary: 'Install the agent in the mounted root file system of a device, for its first boot',
     about:
-      'Checks the agent by the signed list of the management server, without a network, and installs it in an image or on a card. At the first boot the device takes its credentials from platform.json on the boot partition, or asks its owner in provisioning.',
+      'Verifies the agent with the signed list of the management server, without a network, and installs it in a disk image or on a card. At the first boot the device reads its credentials from platform.json on the boot partition, or gets them from its owner during provisioning.',
     table: preinstallOptions,
     load: async () => (await import('./preinstall.ts')).preinstall,
   }),
   command({
     name: 'prepare-image',
-    summary: 'Make a root that was used fit for an image: forget which machine it was',
+    summary: 'Remove the identity of this machine before its disk becomes an image',
     about:
-      'Removes the credentials, the configuration, the quarantine and everything else of this one machine below the root, and keeps the programs with their versions: a device made from the image starts like a preinstalled one. Refuses while the agent runs. A repeated call changes nothing. Machine id and SSH host keys are left to the operating system.',
+      'Removes the credentials, the configuration, the quarantine and everything else that belongs to this machine below the root folder. Keeps the programs with their versions, so that a device made from the image starts like a preinstalled one. Fails while the agent runs. Running it again changes nothing. The machine ID and the SSH host keys are left to the operating system.',
     table: {
       ...placeOptions,
       keepCredentials: {
         type: 'boolean',
         env: '',
-        description: 'Leave the credentials, for an image of this one machine.',
+        description: 'Keep the credentials, for an image of this machine only.',
       },
       keepServerData: {
         type: 'boolean',
         env: '',
-        description: 'Leave the data of the machine server. Its packages always stay.',
+        description: 'Keep the data of the machine server. Its packages are always kept.',
       },
-      networks: { type: 'boolean', env: '', description: 'Remove the network profiles of the agent, with passwords.' },
-      dryRun: { type: 'boolean', env: '', description: 'Show what it would remove, and remove nothing.' },
+      networks: {
+        type: 'boolean',
+        env: '',
+        description: 'Remove the network profiles of the agent, with their passwords.',
+      },
+      dryRun: { type: 'boolean', env: '', description: 'Show what would be removed, without removing it.' },
       ...jsonOption,
     },
     load: async () => (await import('./prepare-image.ts')).prepare,
@@ -59,53 +63,53 @@ export const commands: readonly Command[] = [
     name: 'uninstall',
     summary: 'Stop and remove agent, machine server, their data and credentials',
     about:
-      'Undoes what install did: what it changed elsewhere is as it was before, its folder and the credentials are gone. The networks that the machine is online by and those that a user entered at the hotspot are left to the system. Asks first; without a terminal --yes is needed.',
+      'Reverts everything that install changed and deletes the folder of the agent and the credentials. The network in use and the networks that a user entered at the hotspot are left to the system. Asks for confirmation; without a terminal, --yes is required.',
     table: {
       ...placeOptions,
-      keepCredentials: { type: 'boolean', env: '', description: 'Leave the credentials file.' },
+      keepCredentials: { type: 'boolean', env: '', description: 'Keep the credentials file.' },
       networks: {
         type: 'boolean',
         env: '',
         description:
-          'Remove the networks of the agent, too, also the one in use. Over that link it needs --yes. Not on Windows.',
+          'Also remove the networks of the agent, including the one in use. In a session over that network, --yes is required. Not on Windows.',
       },
-      yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask.' },
+      yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask for confirmation.' },
       ...jsonOption,
     },
     load: async () => (await import('./uninstall.ts')).uninstall,
   }),
   command({
     name: 'migrate-back',
-    summary: 'Give the machine back to the agent of another product that was replaced by a migration',
+    summary: "Return the machine to the other product's agent that a migration replaced",
     about:
-      "Restores the program and the record of the other agent, stops and disables platform-agent and its machine server, then enables and starts the other agent's service. If that does not start, platform-agent runs again. platform-agent stays installed: `uninstall` removes it. Asks first; without a terminal --yes is needed.",
+      "Restores the program and the record of the other agent, stops and disables platform-agent and its machine server, then enables and starts the other agent's service. If that service does not start, platform-agent is started again. platform-agent stays installed: `uninstall` removes it. Asks for confirmation; without a terminal, --yes is required.",
     table: migrateBackOptions,
     load: async () => (await import('./migrate-back.ts')).migrateBack,
   }),
   command({
     name: 'status',
-    summary: 'What runs, what is wanted, and why',
+    summary: 'Show what runs, what is desired, and why they differ',
     about:
-      'Requests the status from the running agent. If none runs, shows the state in its folder and exits with 3. The members of the JSON document are described in docs/generated/agent.md.',
+      'Shows the status that the running agent reports. If no agent runs, shows the state stored in its folder and exits with 3. docs/generated/agent.md describes the members of the JSON document.',
     table: { root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./status.ts')).status,
   }),
   command({
     name: 'doctor',
-    summary: 'Look for what is wrong, and say what to do about it',
+    summary: 'Find problems, and show what to do about them',
     about:
-      'Looks at the service, the programs on the disk, the credentials, the way to the management server, the clock and the room on the disk. Changes nothing. Ends with 1 when something failed; warnings and notes alone end with 0.',
+      'Checks the service, the programs on disk, the credentials, the connection to the management server, the clock and the free disk space. Changes nothing. Exits with 1 if a check failed; with only warnings and notes it exits with 0.',
     table: { ...placeOptions, ...jsonOption },
     load: async () => (await import('./doctor.ts')).doctor,
   }),
   command({
     name: 'logs',
-    summary: 'The last lines of the agent, or with --server of the machine server',
+    summary: 'Show the last log lines of the agent, or of the machine server (--server)',
     about:
-      "The agent's lines are in the journal of systemd. The warnings and errors (stderr) of the machine server are shown, with --stdout its standard output, too.",
+      "The agent's log is in the systemd journal. For the machine server, stderr (warnings and errors) is shown; --stdout adds its standard output.",
     table: {
       root: placeOptions.root,
-      follow: { type: 'boolean', short: 'f', env: '', description: 'Go on with new lines until Ctrl-C.' },
+      follow: { type: 'boolean', short: 'f', env: '', description: 'Follow new lines until Ctrl-C.' },
       lines: {
         type: 'number',
         short: 'n',
@@ -113,19 +117,19 @@ export const commands: readonly Command[] = [
         min: 0,
         max: 10_000,
         default: 100,
-        description: 'How many of the last lines.',
+        description: 'Number of lines to show.',
       },
-      server: { type: 'boolean', env: '', description: 'Those of the machine server.' },
-      stdout: { type: 'boolean', env: '', description: 'With --server: what it prints on stdout.' },
-      json: { type: 'boolean', env: '', description: 'One JSON object a line.' },
+      server: { type: 'boolean', env: '', description: "Show the machine server's log." },
+      stdout: { type: 'boolean', env: '', description: 'With --server: also show its standard output.' },
+      json: { type: 'boolean', env: '', description: 'Print one JSON object per line.' },
     },
     load: async () => (await import('./logs.ts')).logs,
   }),
   command({
     name: 'diagnostics',
-    summary: 'Write a zip file with what someone who helps from afar wants to see',
+    summary: 'Write a support bundle (zip)',
     about:
-      'Status, checks of the doctor, configuration, versions, unit, last lines and the state of disks, time and network. Secrets of credentials, configuration, defaults and proxies are taken out of every file.',
+      'Contains the status, the results of `doctor`, the configuration, the versions, the systemd unit, the last log lines and the state of disks, clock and network. Secrets from credentials, configuration, defaults and proxy settings are redacted in every file.',
     table: {
       ...placeOptions,
       defaults: runOptions.defaults,
@@ -133,7 +137,7 @@ export const commands: readonly Command[] = [
         type: 'string',
         short: 'o',
         env: '',
-        description: 'File to write; left out: one in this folder, named by machine and time.',
+        description: 'File to write. Default: a file in the current folder, named after the machine and the time.',
       },
       ...jsonOption,
     },
@@ -143,32 +147,33 @@ export const commands: readonly Command[] = [
     name: 'provision',
     summary: 'Show or set the credentials of this machine',
     about:
-      'Without --credentials and --code: says which part this machine is, or how it gets its credentials (exit code 5 while it has none). With --credentials: checks them and puts them in place, readable by root alone. With --code: gets them from the management server. If the server cannot be reached now, the code is kept, and the agent redeems it later. A running agent takes credentials over at once.',
+      'Without --credentials and --code: shows the part ID of this machine, or how it gets its credentials (exit code 5 while it has none). With --credentials: checks the credentials and stores them, readable by root only. With --code: fetches them from the management server. If the server cannot be reached, the code is stored and the agent redeems it later. A running agent uses new credentials at once.',
     table: {
       ...placeOptions,
       credentials: {
         type: 'string',
         env: '',
-        description: 'File with the credentials as the management app shows them; - for stdin.',
+        description: 'File with the credentials from the management app; - reads stdin.',
       },
       code: {
         type: 'string',
         env: '',
         description:
-          'Set-up code with its server, as the management app shows it: ABCD-EFGH@fleet.example; - for stdin.',
+          'Set-up code with its server from the management app, such as ABCD-EFGH@fleet.example; - reads stdin.',
       },
       force: { type: 'boolean', env: '', description: 'Replace the credentials of another machine.' },
       hotspot: { type: 'boolean', env: '', description: 'Start the hotspot of the running agent now.' },
-      yes: { type: 'boolean', env: '', description: 'With --hotspot: also if this session comes over WiFi.' },
+      defaults: runOptions.defaults,
+      yes: { type: 'boolean', env: '', description: 'With --hotspot: start it even if this session runs over WiFi.' },
       ...jsonOption,
     },
     load: async () => (await import('./provision.ts')).provision,
   }),
   command({
     name: 'update',
-    summary: 'Look for updates now, and try again what failed',
+    summary: 'Check for updates now, and retry failed ones',
     about:
-      'Makes the running agent look at once, shows how downloads get on and says what came of it. A new version is used at the next restart, as the configuration says. Ends with 5 when there was nothing new, with 1 when a wanted version could not be had.',
+      'Makes the running agent check at once, shows the progress of downloads and the result. A new version is used from the next restart on, which happens as configured. Exits with 5 if nothing was new, and with 1 if a desired version could not be installed.',
     table: {
       root: placeOptions.root,
       wait: {
@@ -177,7 +182,7 @@ export const commands: readonly Command[] = [
         min: 0,
         max: 86_400,
         default: 600,
-        description: 'Seconds to stay while something is downloaded.',
+        description: 'Longest time to wait for downloads, in seconds.',
       },
       ...jsonOption,
     },
@@ -185,44 +190,44 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: 'rollback',
-    summary: 'Back to the previous version of agent or server, without a download',
+    summary: 'Return to the previous version of the agent or server, without a download',
     about:
-      'Goes back to the version before this one, from the disk of this machine, and keeps it there by a pin: `pin agent|server --off` takes it off again. Works also while no agent runs, for example because it does not start.',
+      'Switches to the previous version, which is still on the disk of this machine, and pins it: `pin agent|server --off` removes the pin. Also works while no agent runs, for example because it does not start.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./versions.ts')).rollback,
   }),
   command({
     name: 'pin',
-    summary: 'Keep agent or server at a version, whatever the management server wants',
+    summary: 'Keep the agent or server at a version, whatever the configuration asks for',
     about:
-      'To a version that is stored on this machine, or to an address (https://, file://; http:// with #sha256=HEX). The pin holds on this machine only and is shown by status, here and in the management app. --off takes it off.',
+      'VERSION is a version stored on this machine, or a URL (https://, file://; http:// with #sha256=HEX). The pin applies to this machine only; `status` and the management app show it. --off removes it.',
     table: {
       program: { type: 'rest', words: 'agent|server VERSION', description: 'agent or server, then the version.' },
       root: placeOptions.root,
-      off: { type: 'boolean', env: '', description: 'Pin nothing any more.' },
+      off: { type: 'boolean', env: '', description: 'Remove the pin.' },
       ...jsonOption,
     },
     load: async () => (await import('./versions.ts')).pin,
   }),
   command({
     name: 'clear',
-    summary: 'Let quarantined versions of agent or server be tried again',
-    about: 'A version that failed here is not tried again by itself. After this it is, once.',
+    summary: 'Allow quarantined versions of the agent or server to be tried again',
+    about: 'A version that failed its trial on this machine is quarantined. After this command it is tried once more.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./versions.ts')).clear,
   }),
   command({
     name: 'supervise',
-    summary: 'Do for the agent what systemd does, where there is none (a container)',
+    summary: 'Start and watch the agent where there is no systemd, such as in a container',
     about:
-      'Installs this program below --root when no version is there, keeps the agent running, ends one that hangs, and goes back from a version that fails. Until a signal.',
+      'Installs this program below --root if no version is installed there, keeps the agent running, stops it if it hangs, and rolls back a version that fails. Runs until a signal.',
     table: placeOptions,
     load: async () => (await import('./supervise.ts')).supervise,
   }),
   command({
     name: 'service',
-    summary: 'What the service manager of Windows starts',
-    about: 'Started by the service manager of Windows, not by users.',
+    summary: 'Entry point for the Windows service manager',
+    about: 'The Windows service manager starts this; users do not.',
     table: placeOptions,
     isHidden: true,
     load: async () => (await import('./windows-supervise.ts')).superviseOnWindows,
@@ -232,7 +237,7 @@ export const commands: readonly Command[] = [
     summary: 'Send Ctrl+C to the console of a process; an agent on Windows calls this for itself',
     about: 'Joins the console of that process. Fails if its own parent shares the console.',
     table: {
-      pid: { type: 'number', env: '', min: 1, max: 4_294_967_295, default: 0, description: 'The process.' },
+      pid: { type: 'number', env: '', min: 1, max: 4_294_967_295, default: 0, description: 'ID of the process.' },
     },
     isHidden: true,
     load: async () => (await import('./interrupt.ts')).interrupt,
@@ -240,15 +245,15 @@ export const commands: readonly Command[] = [
   command({
     name: 'take-over',
     summary: "Take the place of another product's agent",
-    about: "Started in place of another product's agent, with its options; not by users.",
+    about: "The service of another product's agent starts this with the options of that agent; users do not.",
     table: takeOverOptions,
     isHidden: true,
     load: async () => (await import('./take-over.ts')).takeOver,
   }),
   command({
     name: 'unit',
-    summary: 'Print the systemd unit that this version wants',
-    about: 'The agent before asks this of a new version, before it switches to it.',
+    summary: 'Print the systemd unit of this version',
+    about: 'An agent runs this in a new version before it switches to it.',
     table: placeOptions,
     isHidden: true,
     load: async () => (await import('./unit.ts')).printUnit,
@@ -256,7 +261,7 @@ export const commands: readonly Command[] = [
   command({
     name: 'fetch',
     summary: 'Fetch a release; an agent calls this for itself',
-    about: 'Takes the task as JSON on stdin, answers with JSON lines on stdout.',
+    about: 'Reads the task as JSON from stdin and writes JSON lines to stdout.',
     table: {},
     isHidden: true,
     load: async () => (await import('./fetch.ts')).fetchOne,
@@ -264,7 +269,7 @@ export const commands: readonly Command[] = [
   command({
     name: 'relay',
     summary: 'Read what the machine server writes; an agent calls this for itself',
-    about: 'Reads pipes and socket of the machine server into bounded files until it ends.',
+    about: 'Reads the pipes and the socket of the machine server into bounded files until the machine server exits.',
     table: { root: placeOptions.root },
     isHidden: true,
     load: async () => (await import('./relay.ts')).relay,
@@ -272,9 +277,9 @@ export const commands: readonly Command[] = [
   command({
     name: 'endpoints',
     summary: 'Serve the pages of the hotspot; an agent calls this for itself',
-    about: 'Serves unknown clients on two sockets that it inherits, or over Bluetooth. Reads and writes JSON lines.',
+    about: 'Serves unauthenticated clients on two inherited sockets, or over Bluetooth. Reads and writes JSON lines.',
     table: {
-      bluetooth: { type: 'boolean', env: '', default: false, description: 'Read what Bluetooth clients write.' },
+      bluetooth: { type: 'boolean', env: '', default: false, description: 'Serve Bluetooth clients.' },
       address: { type: 'string', env: '', default: '', description: 'Address of the hotspot.' },
       port: { type: 'number', env: '', min: 1, max: 65_535, default: 80, description: 'Port of the portal.' },
     },
@@ -283,8 +288,8 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: 'version',
-    summary: 'The version of this program as JSON',
-    about: 'Prints {"version", "binary_name"} in one line.',
+    summary: 'Print the version of this program as JSON',
+    about: 'Prints {"version", "binary_name"} on one line.',
     table: {},
     load: async () => (await import('./version.ts')).printVersion,
   }),

@@ -7,7 +7,7 @@ const flag = (description: string) => ({ type: 'boolean', env: '', description }
 
 /** Where the files of a take-over are, besides the other agent's folder. */
 const placesOfTakeOver = {
-  unitFolder: { type: 'string', default: adminUnits, description: 'Folder of the units of the administrator.' },
+  unitFolder: { type: 'string', default: adminUnits, description: "Folder of the administrator's systemd units." },
   memoryFolder: { type: 'string', default: runFolder, description: 'Folder that a reboot empties.' },
 } as const;
 
@@ -27,12 +27,12 @@ export const takeOverOptions = {
     description: "Manufacturer's defaults of the other agent.",
   },
   viamDir: { type: 'string', env: '', default: standardRoot, description: 'Folder of the other agent.' },
-  install: flag('Prepare for the first start, and end.'),
-  enableSyscfg: flag('Understood, without effect: the configuration decides.'),
-  enableNetworking: flag('Understood, without effect: the configuration decides.'),
-  devMode: flag('Understood, without effect.'),
+  install: flag('Prepare for the first start, then exit.'),
+  enableSyscfg: flag('Accepted but ignored: the configuration decides.'),
+  enableNetworking: flag('Accepted but ignored: the configuration decides.'),
+  devMode: flag('Accepted but ignored.'),
   debug: { type: 'boolean', short: 'd', env: '', description: 'Log at level debug.' },
-  wait: { type: 'boolean', short: 'w', env: '', description: 'Understood, without effect.' },
+  wait: { type: 'boolean', short: 'w', env: '', description: 'Accepted but ignored.' },
   root: { ...placeOptions.root, alias: 'ownRoot' },
   ownConfig: { ...placeOptions.config, short: 'C', env: 'PLATFORM_AGENT_CONFIG' },
   ...placesOfTakeOver,
@@ -45,10 +45,10 @@ export const migrateBackOptions = {
   viamDir: {
     type: 'string',
     env: '',
-    description: 'Folder of the other agent; left out: the one that was replaced.',
+    description: 'Folder of the other agent. Default: the folder of the agent that was replaced.',
   },
   ...placesOfTakeOver,
-  yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask.' },
+  yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask for confirmation.' },
 } as const satisfies OptionTable;
 
 export type MigrateBackOptions = OptionValues<typeof migrateBackOptions>;

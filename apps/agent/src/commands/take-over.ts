@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, onSignals, readText, stderrSink } from '@platform/kit/node';
 import { system } from '../composition/system.ts';
@@ -13,8 +13,8 @@ import * as guard from '../take-over/guard.ts';
 import { readMoved, writeMoved } from '../take-over/moved.ts';
 import { findOtherAgent, putBack, type OtherAgent } from '../take-over/other-agent.ts';
 import type { TakeOverOptions } from './take-over-options.ts';
-import { askRequest, reportFailure } from '../take-over/report.ts';
-import { version } from '../versions/version.ts';
+import { askRequest, reportFailure } from '../take-over/migration-report.ts';
+import { version } from '../versions/own-version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
@@ -140,7 +140,14 @@ async function installBeside(given: TakeOverOptions, io: Io): Promise<void> {
   const notes: string[] = [];
   const { install } = await import('./install.ts');
   const { installOptions } = await import('./install-options.ts');
-  const words = { url: undefined, partId: undefined, apiKeyId: undefined, apiKey: undefined, binary: undefined };
+  const words = {
+    url: undefined,
+    partId: undefined,
+    apiKeyId: undefined,
+    apiKey: undefined,
+    installer: undefined,
+    binary: undefined,
+  };
   const flags = { noStart: false, dryRun: false, force: false, replace: false, offline: false };
   const code = await install(
     {

@@ -7,7 +7,7 @@ import { readChanges } from '../install/changes.ts';
 import { adminUnits } from '../install/desired.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll, type Removed } from '../install/remove.ts';
-import { installedNetworks, type InstalledNetworks } from '../composition/release-networks.ts';
+import { installedNetworks, type InstalledNetworks } from '../composition/hand-over-networks.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import { system } from '../composition/system.ts';
 import { readMoved, restoredText, restoreOtherAgent, standardRoot, unknownText } from '../take-over/moved.ts';
@@ -65,7 +65,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
       sayGoodbye: () => sayGoodbye({ root, credentialsFile }, { system, clock: io.clock }),
       packages: () => installedPackages(fileDisk(system.files(root)), system),
       settlePackages: () => settlePackageFiles({ disk: fileDisk(system.files(root)), programs: system, prefix: '' }),
-      releaseNetworks: networks && (() => networks.release(given.networks)),
+      handOverNetworks: networks && (() => networks.handOver(given.networks)),
     },
     system,
   );
@@ -101,7 +101,9 @@ function report({ done, left, leftNetworks, leftPackages, isServerNotified }: Re
   if (leftNetworks.length > 0) io.out(`Left to the system: the networks ${leftNetworks.join(', ')}.`);
   if (leftPackages.length > 0) io.out(`Left installed: the package ${leftPackages.join(', ')}. Remove it with apt.`);
   io.out(
-    left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
+    left.length === 0
+      ? 'platform-agent is uninstalled. Its lines in the journal are kept.'
+      : 'Not everything was removed; see above.',
   );
 }
 
@@ -154,7 +156,7 @@ async function agreed(root: string, credentialsFile: string | undefined, warning
   if (answer !== undefined && /^y(es)?$/i.test(answer.trim())) return;
   throw new Ended(exitCodes.refused, {
     code: 'NOT_CONFIRMED',
-    what: answer === undefined ? 'There is no terminal to confirm on.' : 'Nothing was removed.',
+    what: answer === undefined ? 'Confirmation is required, but there is no terminal.' : 'Nothing was removed.',
     remedy: answer === undefined ? 'Use --yes.' : '',
   });
 }

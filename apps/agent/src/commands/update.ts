@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import type { AgentStatus, ProgramReport } from '@platform/contract/machine/agent-status';
 import { formatBytes } from '@platform/kit';
 import { controlOf, NoAgentRuns } from '../control/client.ts';
 import { programNames } from '../versions/layout.ts';
@@ -39,7 +39,7 @@ export async function update(given: { root: string; wait: number; json: boolean 
   const isChanged = programNames.some((name) => isNews(before.programs[name], now.programs[name]));
   const failed = programNames.some((name) => isMissing(now.programs[name]) && hasFailed(now.programs[name]));
   const lines = programNames.map((name) => `${name}: ${summary(now.programs[name])}`);
-  if (!now.cloud.is_reached) lines.push('The management server is out of reach: this is what was known before.');
+  if (!now.cloud.is_reached) lines.push('The management server cannot be reached. This is the last known state.');
   const document = { is_changed: isChanged, did: lines.join(' '), programs: now.programs } satisfies Result;
   io.out(given.json ? JSON.stringify(document) : lines.join('\n'));
   if (failed) return exitCodes.failed;

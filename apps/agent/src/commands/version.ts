@@ -1,5 +1,5 @@
-import { versionLine } from '@platform/contract/machine';
-import { version } from '../versions/version.ts';
+import { versionLine } from '@platform/contract/machine-server/machine-server';
+import { version } from '../versions/own-version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { ControlAnswer } from '@platform/contract/agent-status';
+import type { ControlAnswer } from '@platform/contract/machine/agent-status';
 import { createLog } from '@platform/kit';
 import { stderrSink, Usage } from '@platform/kit/node';
 import type { OperatorAtRest } from '../versions/at-rest.ts';
@@ -32,8 +32,8 @@ export function pin(given: Given & { off: boolean }, io: Io): Promise<number> {
     throw new Usage(`Say which version: platform-agent pin ${programNames.join('|')} VERSION, or --off for none.`, 2);
   }
   const program = programOf(name === undefined ? [] : [name]);
-  const wish = version ?? null;
-  return ask(given, io, '/pin', { program, wish }, (operator) => operator.pin(program, wish));
+  const desired = version ?? null;
+  return ask(given, io, '/pin', { program, desired }, (operator) => operator.pin(program, desired));
 }
 
 function programOf(words: readonly string[] = []): Program {

@@ -9,7 +9,7 @@ import { superviseAgent } from '../supervisor/supervise.ts';
 import { supervisionLimits } from '../supervisor/limits.ts';
 import { agentLog, serviceName } from '../install/windows-places.ts';
 import { system } from '../composition/system.ts';
-import { windows } from '../composition/windows.ts';
+import { windows } from '../composition/windows-calls.ts';
 import type { WindowsEvent } from '../os/windows-ports.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';

@@ -1,7 +1,8 @@
-import { PlatformError } from '@platform/contract/errors';
+import { actedOn } from '@platform/contract/config/effect';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Cell, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
 import { ConfigReceiver, type OwnLayers } from '../config/config-receiver.ts';
-import { serveControl } from '../control/serve.ts';
+import { serveControl } from '../control/serve-control.ts';
 import type { AgentView } from '../control/view.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 import { HangDetector } from '../health/hang-detector.ts';
@@ -14,9 +15,9 @@ import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { nothingYet } from '../state/state.ts';
 import type { Operator } from '../versions/operator.ts';
 import { interruptTrial } from '../versions/trial-steps.ts';
-import { trackFailing } from './failing-parts.ts';
+import { trackFailing } from './failing-tasks.ts';
 import type { Ending } from './lifetime.ts';
-import { optionalPart } from './optional-part.ts';
+import { optionalTask } from './optional-task.ts';
 import { outerCells, type OuterCells } from './run-agent.ts';
 import { eachChange } from './sync-loops.ts';
 
@@ -31,7 +32,7 @@ export interface AlwaysOn extends OuterCells {
   conditions: ConditionSet;
   /** Counts the orders of operators to start provisioning. */
   provisioningOrders: Cell<number>;
-  /** Names of the optional parts that fail now. */
+  /** Names of the optional tasks that fail now. */
   failing: Cell<readonly string[]>;
   root: string;
   /** One for all parts: its record has one writer. */
@@ -41,11 +42,11 @@ export interface AlwaysOn extends OuterCells {
   /** Start of this process, monotonic ms. */
   startedAt: number;
   clock: Clock;
-  /** Local, and sent to the management server while the linked part runs. */
+  /** Local, and sent to the management server while the linked tasks run. */
   log: Log;
 }
 
-interface AlwaysOnParts extends Omit<
+interface AlwaysOnOptions extends Omit<
   AlwaysOn,
   keyof OuterCells | 'startedAt' | 'failing' | 'provisioningOrders' | 'managedFiles' | 'log'
 > {
@@ -58,13 +59,13 @@ interface AlwaysOnParts extends Omit<
   memoryLimitBytes?: number;
 }
 
-/** A part that runs with and without credentials, and without which the agent works. */
-export interface AlwaysOnPart {
+/** A task that runs with and without credentials, and without which the agent works. */
+export interface AlwaysOnTask {
   name: string;
   work: (of: AlwaysOn, signal: AbortSignal) => Promise<void>;
 }
 
-/** A run of the linked part: everything that needs credentials. */
+/** A run of the linked tasks: those that need credentials. */
 export interface LinkedRun {
   found: FoundCredentials;
   /** Aborts when the machine has other credentials. */
@@ -73,14 +74,14 @@ export interface LinkedRun {
 }
 
 /**
- * Runs the agent until `signal` or until another version takes over: control socket and `parts` all the time, `linked`
+ * Runs the agent until `signal` or until another version takes over: control socket and `tasks` all the time, `linked`
  * once for each credentials.
  *
- * @throws the error of the linked part
+ * @throws the error of a linked task
  */
 export async function runAlwaysOn(
-  given: AlwaysOnParts,
-  parts: readonly AlwaysOnPart[],
+  given: AlwaysOnOptions,
+  tasks: readonly AlwaysOnTask[],
   linked: (of: AlwaysOn, run: LinkedRun, signal: AbortSignal) => Promise<Ending>,
   signal: AbortSignal,
 ): Promise<Ending> {
@@ -98,7 +99,7 @@ export async function runAlwaysOn(
     view,
     reloadCredentials: () => credentials.reload(),
     provision: () => {
-      if (device.host.managesNetworks !== true) return false;
+      if (!device.host.abilities.managesNetworks) return false;
       of.provisioningOrders.update((n) => n + 1);
       return true;
     },
@@ -111,8 +112,8 @@ export async function runAlwaysOn(
     credentials.follow(given.watch, end.signal),
     trackFailing({ ...of, disk: device.disk }, end.signal),
     eachChange(wanted, () => level.set(wanted.get().settings.debug ? 'debug' : 'info'), end.signal),
-    ...parts.map(({ name, work }) =>
-      optionalPart(
+    ...tasks.map(({ name, work }) =>
+      optionalTask(
         { name, work: (until) => work(of, until), conditions, failing, clock, log: log.child(name) },
         end.signal,
       ),
@@ -140,12 +141,10 @@ export async function runAlwaysOn(
 
 const ownLayers = ({ layers, device: { host } }: Pick<AlwaysOn, 'layers' | 'device'>): OwnLayers => ({
   ...layers,
-  platform: host.platform,
-  managesNetworks: host.managesNetworks ?? false,
-  managesSystem: host.managesSystem ?? false,
+  acting: { platform: host.platform, actsOn: actedOn(host.platform, host.abilities) },
 });
 
-function openAlwaysOn(given: AlwaysOnParts, level: Cell<Level>): AlwaysOn {
+function openAlwaysOn(given: AlwaysOnOptions, level: Cell<Level>): AlwaysOn {
   const { sink, clock } = given;
   const outer = outerCells(ownLayers(given));
   const local: Sink = (line) => sink(outer.mask.line(line));
@@ -189,7 +188,7 @@ const noteStop = ({ device, log }: AlwaysOn): Promise<void> =>
   );
 
 /** Reports to the supervisor that the agent works, until there are credentials. @returns whether it was ready */
-async function waitForCredentials(of: AlwaysOn, given: AlwaysOnParts, signal: AbortSignal): Promise<boolean> {
+async function waitForCredentials(of: AlwaysOn, given: AlwaysOnOptions, signal: AbortSignal): Promise<boolean> {
   const { credentials, conditions, device, wanted, clock, log, mask } = of;
   const { supervisor = noSupervisor, ownMemory = () => undefined, memoryLimitBytes = memoryLimits.built } = given;
   const hide = (secrets: readonly string[]) => mask.hide(secrets.toSorted((a, b) => b.length - a.length));

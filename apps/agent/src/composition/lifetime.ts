@@ -59,7 +59,7 @@ export function agentLifetime(signal: AbortSignal, log: Log): Lifetime {
       try {
         await work;
       } catch (error) {
-        log.error('a part of the agent failed', { loop: name, error });
+        log.error('a task of the agent failed', { loop: name, error });
         if (!broken.signal.aborted) broken.abort(error);
       }
     },

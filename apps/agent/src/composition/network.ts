@@ -11,16 +11,16 @@ import { followCredentialsProblem, noProblem, type CredentialsProblem } from '..
 import { type InternetProbe, probeInternet, questionTimesMs } from '../network/internet-probe.ts';
 import { Provisioning } from '../network/provisioning.ts';
 import { networkTrials } from '../network/refused-change.ts';
-import type { Credentials } from '../machines/provisioning-state.ts';
+import type { Credentials } from '../state-machines/provisioning-state.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
-import { linuxNetwork } from '../os/linux/network-manager.ts';
+import { linuxNetwork } from '../os/linux/networkmanager/network-manager.ts';
 import { askNameServer } from '../os/ask-name-server.ts';
 import type { Network } from '../os/network-port.ts';
 import { isIntercepted } from '../os/portal-redirect.ts';
 import type { AlwaysOn } from './always-on.ts';
 import { bluetoothEndpoint, hotspotEndpoints } from './endpoints.ts';
-import { noteManaged } from './release-networks.ts';
-import { reboot } from './reboot.ts';
+import { noteManaged } from './hand-over-networks.ts';
+import { reboot } from './systemctl-reboot.ts';
 import { eachChange } from './sync-loops.ts';
 import { system, watchSmallFile } from './system.ts';
 
@@ -117,7 +117,7 @@ const measuredCells = () => ({
   country: new Cell<CountryOutcome | undefined>(undefined),
 });
 
-/** Credentials and settings as the network part sees them. */
+/** Credentials and settings as the network task sees them. */
 function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn): {
   credentials: Cell<Credentials>;
   settings: Cell<NetworkSettings>;

@@ -1,6 +1,6 @@
 import type { Transport } from '@connectrpc/connect';
-import { shortestSecret } from '@platform/contract/config-secrets';
-import type { MachineCredentials } from '@platform/contract/machine';
+import { shortestSecret } from '@platform/contract/config/secrets';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Sink } from '@platform/kit';
 import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
@@ -44,7 +44,7 @@ export interface SyncParts {
   /** Absent: nothing watches the packages of the operating system. */
   systemStatus?: Cell<SystemStatus | undefined>;
   mask: Mask;
-  /** Set while this part takes lines. */
+  /** Set while the linked tasks take lines. */
   lines: Cell<Sink | undefined>;
   clock: Clock;
   /** Receives the lines that stay on this machine and a copy of all others. */
@@ -240,11 +240,6 @@ async function drained(spool: Spool, isReached: Cell<boolean>, clock: Clock): Pr
 
 function reportDamage(problems: readonly string[], conditions: ConditionSet, log: Log, clock: Clock): void {
   log.warn('stored log lines are damaged; some may be lost', { problems });
-  setCondition(conditions, {
-    code: 'LOGS_DAMAGED',
-    severity: 'warning',
-    message: `Stored log lines could not all be read: ${problems[0]}${problems.length > 1 ? ` and ${problems.length - 1} more` : ''}.`,
-    remedy: 'Nothing: what can be read is sent. If it comes back, check the disk.',
-    sinceWall: clock.wall(),
-  });
+  const more = problems.length > 1 ? problems.length - 1 : undefined;
+  setCondition(conditions, 'LOGS_DAMAGED', { problem: problems[0] ?? '', more }, { sinceWall: clock.wall() });
 }

@@ -1,3 +1,3 @@
 // Separate from system.ts, so that the long-running relay process loads no more code than it needs.
-export { growPipe } from '../os/linux/libc.ts';
-export { holdPresence } from '../os/linux/presence-pipes.ts';
+export { growPipe } from '../os/linux/kernel/libc.ts';
+export { holdPresence } from '../os/linux/kernel/presence-pipes.ts';

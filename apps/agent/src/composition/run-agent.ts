@@ -1,5 +1,7 @@
+import { actedOn } from '@platform/contract/config/effect';
 import type { Transport } from '@connectrpc/connect';
-import type { MachineCredentials } from '@platform/contract/machine';
+import { reportedDefaults } from '@platform/contract/config/device-defaults';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from '../control/view.ts';
 import { superviseServer, type ServerProcessParts } from '../server/process.ts';
@@ -10,7 +12,7 @@ import { openApplied } from '../config/applied.ts';
 import { holdFirstStart } from '../server/first-start.ts';
 import type { Leave } from '../versions/managed-programs.ts';
 import { systemRebootDecision } from '../versions/restart-decision.ts';
-import type { MaintenanceClock } from '../versions/version-state.ts';
+import type { MaintenanceClock } from '../versions/reconciler-state.ts';
 import { openUpdates, type Updates } from '../versions/updates.ts';
 import type { Device } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
@@ -27,6 +29,7 @@ import { watchFileSystem } from '../health/file-system-conditions.ts';
 import { eachChange, type NamedLoop } from './sync-loops.ts';
 import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
+import { carryOutOrders, knownOrders, type OrderActions } from '../link/orders.ts';
 import { markOf } from '../link/credentials.ts';
 import type { NetworksApplied } from '../network/additional-networks.ts';
 import { waitingText } from '../network/status-of.ts';
@@ -37,7 +40,7 @@ import type { SystemApplied } from '../system/keep.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import { Mask } from '../logs/mask.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
-import type { Fetcher, Patches } from '../versions/ports.ts';
+import type { Fetcher, Patches } from '../versions/fetch-ports.ts';
 import type { Trust } from '../versions/trust/trust.ts';
 import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
 
@@ -92,6 +95,8 @@ export interface AgentParts {
   supervisor?: Supervisor;
   /** Reboots this machine; left out: this agent may not. */
   reboot?: () => Promise<void>;
+  /** Ends this process in good order, so that its supervisor starts the installed version; left out: nothing would start it. */
+  restartSelf?: () => void;
   /** Results of the agent's health check so far, for other readers. */
   health?: Cell<AgentHealth>;
   /** Memory of this process in bytes; left out: not watched. */
@@ -102,13 +107,13 @@ export interface AgentParts {
   control?: (view: AgentView) => void;
 }
 
-/** State that the always-on parts of the agent share with each run of the linked part. */
+/** State that the always-on tasks of the agent share with each run of the linked tasks. */
 export interface OuterCells {
   wanted: Cell<Wanted>;
   isReached: Cell<boolean>;
   /** The agent itself turned the radio into a hotspot, so a version on trial is not blamed for being offline. */
   isOfflineByHotspot: Cell<boolean>;
-  /** Optional parts that fail with this version of the agent, but not with the one before. */
+  /** Optional tasks that fail with this version of the agent, but not with the one before. */
   blamed: Cell<readonly string[]>;
   /** What the agent does with the network; undefined: nothing watches it. */
   network: Cell<NetworkStatus | undefined>;
@@ -119,7 +124,7 @@ export interface OuterCells {
   /** The packages of the operating system; undefined: not known, or it has no apt. */
   systemStatus: Cell<SystemStatus | undefined>;
   mask: Mask;
-  /** Receives the lines of the always-on parts; undefined: they are only logged locally. */
+  /** Receives the lines of the always-on tasks; undefined: they are only logged locally. */
   lines: Cell<Sink | undefined>;
 }
 
@@ -158,6 +163,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     agentVersion: parts.version,
     startedAt: parts.startedAt ?? parts.clock.now(),
     host: device.host,
+    knownOrders: knownOrders(orderActions(parts)),
+    deviceDefaults: deviceDefaultsOf(layers),
   };
   log.info('platform agent started', {
     version: parts.version,
@@ -224,9 +231,18 @@ function leaveWhenReplaced({ replaced }: AgentParts, lifetime: Lifetime): void {
 }
 const layersOf = ({ layers, device: { host } }: AgentParts): OwnLayers => ({
   ...layers,
-  platform: host.platform,
-  managesNetworks: host.managesNetworks ?? false,
-  managesSystem: host.managesSystem ?? false,
+  acting: { platform: host.platform, actsOn: actedOn(host.platform, host.abilities) },
+});
+
+/** The file is read once, when the agent starts. */
+const deviceDefaultsOf = ({
+  manufacturer,
+  manufacturerFile = '',
+  problem = '',
+}: OwnLayers): NonNullable<Self['deviceDefaults']> => ({
+  ...reportedDefaults(manufacturer),
+  file: manufacturerFile,
+  problem,
 });
 
 const localLog = ({ clock, sink }: AgentParts): Log => createLog({ name: 'agent', clock, level: 'info', sink });
@@ -305,6 +321,29 @@ function fileSystemLoop(
   ];
 }
 
+const orderActions = ({ reboot, restartSelf }: AgentParts): OrderActions => ({ reboot, restartAgent: restartSelf });
+
+/** Carries out what operators order. */
+function orderLoop(
+  parts: AgentParts,
+  { device, shared, sync }: Pick<LateLoopParts, 'device' | 'shared' | 'sync'>,
+  signal: AbortSignal,
+): NamedLoop {
+  const { wanted, actual } = shared;
+  const { disk, host } = device;
+  const of = {
+    wanted,
+    actual,
+    actions: orderActions(parts),
+    run: parts.runId ? Buffer.from(parts.runId).toString('hex') : parts.newId(),
+    boot: host.bootId,
+    disk,
+    clock: sync.clock,
+    log: sync.log.child('orders'),
+  };
+  return { name: 'orders', work: carryOutOrders(of, signal) };
+}
+
 interface LateLoopParts {
   device: Device;
   self: Self;
@@ -322,9 +361,7 @@ async function lateLoopsOf(
   const { log, clock, spool, sinceOf } = sync;
   const { disk } = device;
   const actor = {
-    platform: device.host.platform,
-    managesNetworks: device.host.managesNetworks ?? false,
-    managesSystem: device.host.managesSystem ?? false,
+    actsOn: actedOn(device.host.platform, device.host.abilities),
     isReplaceable: (parts.selfId ?? null) !== null,
     markOf: environmentMark,
   };
@@ -369,6 +406,7 @@ async function lateLoopsOf(
     { name: 'network rows', work: eachChange(network, noteNetworks, lifetime.late) },
     { name: 'system', work: eachChange(system, noteSystem, lifetime.late) },
     ...rebootLoop(parts, { device, shared, sync }, lifetime.early),
+    orderLoop(parts, { device, shared, sync }, lifetime.early),
   ].map(lifetime.loop);
 }
 

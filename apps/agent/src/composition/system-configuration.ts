@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { Cell, setIfDifferent } from '@platform/kit';
-import { packageUnitTasks } from '../os/linux/package-unit.ts';
+import { packageUnitTasks } from '../os/linux/apt/package-unit.ts';
 import { applyJournald } from '../system/journald.ts';
-import { keepPart, type KeptPart, type SystemApplied } from '../system/keep.ts';
+import { keepSettings, type KeptSettings, type SystemApplied } from '../system/keep.ts';
 import { systemGoalOf, type SystemGoal } from '../system/system-goal.ts';
 import { oneAfterTheOther, type SystemParts } from '../system/system-parts.ts';
 import { upgradeOnRequest } from '../system/upgrade-now.ts';
@@ -43,13 +43,13 @@ export async function keepSystem(
     setIfDifferent(goal, next);
   };
   const nothing: SystemApplied = { ...noContent, failure: undefined };
-  const journald: KeptPart = {
+  const journald: KeptSettings = {
     name: 'journald',
     goal,
     applied: new Cell(nothing),
     apply: (next) => applyJournald(next, parts),
   };
-  const upgrades: KeptPart = {
+  const upgrades: KeptSettings = {
     name: 'upgrades',
     goal,
     applied: new Cell(nothing),
@@ -68,7 +68,7 @@ export async function keepSystem(
   const until = AbortSignal.any([signal, stop.signal]);
   const loops = [
     eachChange(wanted, update, until),
-    ...kept.map((part) => keepPart(part, parts, until)),
+    ...kept.map((group) => keepSettings(group, parts, until)),
     ...kept.map((part) => eachChange(part.applied, collect, until)),
     eachChange(upgradesDone, collect, until),
     upgradeOnRequest(wanted, parts, until, upgradesDone),

@@ -1,21 +1,26 @@
 import { fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
-import { resolveAgentConfig, type Correction as ConfigCorrection, type Layer } from '@platform/contract/agent-config';
-import { actedOn, ineffectiveFields } from '@platform/contract/config-effect';
-import { isObject } from '@platform/contract/json-object';
-import { joined, readAgent } from '@platform/contract/config-reading';
-import { secretsIn } from '@platform/contract/config-secrets';
-import { agentOf } from '@platform/contract/device-structs';
+import {
+  resolveAgentConfig,
+  type Correction as ConfigCorrection,
+  type Layer,
+} from '@platform/contract/config/agent-config';
+import { type ActingAgent, ineffectiveFields } from '@platform/contract/config/effect';
+import { isObject } from '@platform/contract/text/json-object';
+import { joined, readAgent } from '@platform/contract/config/reading';
+import { secretsIn } from '@platform/contract/config/secrets';
+import { agentOf } from '@platform/contract/config/device-structs';
 import {
   DeviceAgentConfigResponseSchema,
   type DeviceAgentConfigResponse,
   type UpdateInfo,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { OrderKind as WireOrderKind } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Cell, errorText, type Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { settingsOf } from '../state/settings.ts';
-import { noContent, type Release, type Wanted } from '../state/state.ts';
+import { noContent, type OrderKind, type Release, type Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
@@ -30,12 +35,8 @@ export interface OwnLayers {
   isFastStart: boolean;
   /** Why the manufacturer's layer could not be read. */
   problem?: string;
-  /** Platform of this machine, linux/amd64 …; undefined: unknown. */
-  platform?: string;
-  /** See Host. */
-  managesNetworks?: boolean;
-  /** See Host. */
-  managesSystem?: boolean;
+  /** Undefined: unknown, as before the agent runs. */
+  acting?: ActingAgent;
 }
 
 /** Before the first answer of the management server: the defaults and the local layers of this machine. */
@@ -55,6 +56,7 @@ export function wantedBefore(layers: OwnLayers): Wanted {
     agent: undefined,
     clearance: 0,
     systemUpgrades: 0,
+    orders: [],
     isFresh: false,
   };
 }
@@ -77,15 +79,7 @@ function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh:
     corrections: correctionsOf(corrections, layers),
     ineffective: ineffectiveFields(
       { agent: cloudLayer(answer), maintenance_window: windowsOf(answer) },
-      layers.platform === undefined
-        ? {}
-        : {
-            platform: layers.platform,
-            actsOn: actedOn(layers.platform, {
-              managesNetworks: layers.managesNetworks ?? false,
-              managesSystem: layers.managesSystem ?? false,
-            }),
-          },
+      layers.acting ?? {},
     ),
     networkSources: { networks: networkPlaces, fields: writtenNetworkFields(answer) },
     versions: writtenVersions(answer),
@@ -93,8 +87,18 @@ function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh:
     agent: releaseOf(answer.agentUpdateInfo),
     clearance: Number(answer.quarantineClearance),
     systemUpgrades: Number(answer.systemUpgrades),
+    orders: answer.orders.flatMap(({ id, kind }) => {
+      const known = orderKindOf(kind);
+      return known ? [{ id, kind: known }] : [];
+    }),
     isFresh,
   };
+}
+
+/** Undefined: a newer server knows more. */
+function orderKindOf(kind: WireOrderKind): OrderKind | undefined {
+  if (kind === WireOrderKind.REBOOT) return 'reboot';
+  return kind === WireOrderKind.RESTART_AGENT ? 'restart agent' : undefined;
 }
 
 /** The saved key as it is; a list comes in a field of its own. */
@@ -140,7 +144,7 @@ function cloudLayer(answer: DeviceAgentConfigResponse): unknown {
 function releaseOf(update: UpdateInfo | undefined): Release | undefined {
   // An empty version once reached devices by mistake; it could not be installed.
   if (!update || update.version === '' || update.url === '') return undefined;
-  const { url, version, target, wish, unsigned, deltas } = update;
+  const { url, version, target, desired, unsigned, deltas } = update;
   return {
     url,
     version,
@@ -154,7 +158,7 @@ function releaseOf(update: UpdateInfo | undefined): Release | undefined {
       sha256: hex(d.sha256),
       sizeBytes: Number(d.sizeBytes),
     })),
-    wish: wish || version,
+    desired: desired || version,
   };
 }
 
@@ -162,16 +166,28 @@ const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toSt
 
 /** The server checks its configuration when it is saved; the manufacturer's file is checked here. */
 function reportUnknownKeys({ manufacturer, manufacturerFile = '' }: OwnLayers, conditions: ConditionSet): void {
+  if (isObject(manufacturer) && manufacturer['version_control'] !== undefined)
+    setCondition(
+      conditions,
+      'NO_EFFECT_HERE',
+      {
+        problem: `agent.version_control in ${manufacturerFile}: no effect, because the management server chooses the versions`,
+        remedy: 'Choose them in the configuration of the machine or in a fragment',
+      },
+      { subject: `versions of ${manufacturerFile}`, severity: 'note' },
+    );
   const { remarks } = readAgent(isObject(manufacturer) ? manufacturer : {});
   const unknown = remarks.filter(({ is }) => is === 'unknown key').map(({ path }) => path);
   if (unknown.length === 0) return;
-  setCondition(conditions, {
-    code: 'NO_EFFECT_HERE',
-    subject: manufacturerFile,
-    severity: 'note',
-    message: `${unknown.slice(0, 5).join(', ')} in ${manufacturerFile}: no effect, because this version does not know it.`,
-    remedy: `Check the spelling in ${manufacturerFile}, and restart the agent.`,
-  });
+  setCondition(
+    conditions,
+    'NO_EFFECT_HERE',
+    {
+      problem: `${unknown.slice(0, 5).join(', ')} in ${manufacturerFile}: no effect, because this version does not know it`,
+      remedy: `Check the spelling in ${manufacturerFile}, and restart the agent`,
+    },
+    { subject: manufacturerFile, severity: 'note' },
+  );
 }
 
 /** Parses the stored answer. Ignores members that a newer agent adds. */
@@ -220,24 +236,14 @@ export class ConfigReceiver {
     this.#learn();
     if (layers.problem !== undefined) {
       log.error("the manufacturer's defaults are not used", { problem: layers.problem });
-      setCondition(conditions, {
-        code: 'DEFAULTS_UNUSABLE',
-        severity: 'error',
-        message: `The manufacturer's defaults are not used: ${layers.problem}.`,
-        remedy: 'Correct or remove the file (--defaults names it), and restart the agent.',
-      });
+      setCondition(conditions, 'DEFAULTS_UNUSABLE', { problem: layers.problem });
     }
     reportUnknownKeys(layers, conditions);
     const { value, problem } = await readChecked(disk, cacheFile, cachedAnswer);
     if (problem !== undefined) {
       const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';
       log.warn('the stored configuration cannot be read', { problem, used });
-      setCondition(conditions, {
-        code: 'CONFIG_CACHE_DAMAGED',
-        severity: 'warning',
-        message: `The stored configuration cannot be read (${problem}); ${used}.`,
-        remedy: 'Nothing: it is stored anew when the management server answers. If it comes back, check the disk.',
-      });
+      setCondition(conditions, 'CONFIG_CACHE_DAMAGED', { problem, used });
     }
     if (!value) return;
     this.#learn(value.answer);
@@ -297,12 +303,7 @@ export class ConfigReceiver {
     } catch (error) {
       if (this.#isStored) log.warn('the configuration cannot be stored', { error });
       this.#isStored = false;
-      setCondition(conditions, {
-        code: 'STATE_NOT_STORED',
-        severity: 'error',
-        message: `The configuration is in effect, but cannot be stored: ${errorText(error)}.`,
-        remedy: "Make room on the disk and make the agent's folder writable; it is tried again.",
-      });
+      setCondition(conditions, 'STATE_NOT_STORED', { problem: errorText(error) });
     }
   }
 }

@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
-import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/agent-status';
+import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/machine/agent-status';
 import type { Clock } from '@platform/kit';
 import { TimeoutError, within } from '@platform/kit';
 import { controlAddress, socketFile } from './address.ts';

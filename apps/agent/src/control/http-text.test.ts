@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '@platform/kit/testing';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { bodyLimitBytes, headLimitBytes, readRequest, replyText } from './http-text.ts';
 
 const post = (body: string, ...headers: string[]): string =>
@@ -10,9 +10,9 @@ const post = (body: string, ...headers: string[]): string =>
   );
 
 test('requests as curl and node:http send them; in any pieces', () => {
-  const whole = Buffer.from(post('{"wish": "ä"}', 'Accept: */*', 'User-Agent: curl/8.0'));
+  const whole = Buffer.from(post('{"desired": "ä"}', 'Accept: */*', 'User-Agent: curl/8.0'));
   for (let length = 0; length < whole.length; length++) assert.equal(readRequest(whole.subarray(0, length)), undefined);
-  assert.deepEqual(readRequest(whole), { method: 'POST', path: '/pin', body: '{"wish": "ä"}' });
+  assert.deepEqual(readRequest(whole), { method: 'POST', path: '/pin', body: '{"desired": "ä"}' });
   assert.deepEqual(readRequest(Buffer.from('GET /status HTTP/1.1\r\nhost:\tx \r\n\r\n')), {
     method: 'GET',
     path: '/status',

@@ -1,4 +1,4 @@
-import { httpStatusOf, PlatformError, type ErrorCode } from '@platform/contract/errors';
+import { httpStatusOf, PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import { httpFieldOf } from '@platform/kit';
 
 // One request per connection, in the subset of HTTP/1.1 that curl and node:http use on a socket. The HTTP server of the

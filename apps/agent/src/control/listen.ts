@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net';
-import { PlatformError } from '@platform/contract/errors';
-import type { ControlFailure } from '@platform/contract/agent-status';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { ControlFailure } from '@platform/contract/machine/agent-status';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { OpenControl } from '../os/ports.ts';
 import { readRequest, replyText, type HttpRequest } from './http-text.ts';

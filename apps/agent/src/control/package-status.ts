@@ -1,4 +1,4 @@
-import type { PackageStatus, PackageUpgradeReport } from '@platform/contract/agent-status';
+import type { PackageStatus, PackageUpgradeReport } from '@platform/contract/machine/agent-status';
 import type { PackageUpgrade, SystemStatus } from '../system/system-status.ts';
 
 const upgradeOf = ({ name, from, to, isSecurity }: PackageUpgrade): PackageUpgradeReport => ({

@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import type { AgentStatus, ControlAnswer } from '@platform/contract/agent-status';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { AgentStatus, ControlAnswer } from '@platform/contract/machine/agent-status';
 import { programNames, type Program } from '../versions/layout.ts';
 import type { Done, Operator } from '../versions/operator.ts';
 
@@ -36,8 +36,8 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /update': (body, { operator }) => (only(body, []), asked(operator().checkNow())),
   'POST /rollback': (body, { operator }) => (only(body, ['program']), asked(operator().rollback(programOf(body)))),
   'POST /pin': (body, { operator }) => (
-    only(body, ['program', 'wish']),
-    asked(operator().pin(programOf(body), wishOf(body)))
+    only(body, ['program', 'desired']),
+    asked(operator().pin(programOf(body), desiredOf(body)))
   ),
   'POST /credentials': async (body, { reloadCredentials }) => {
     only(body, []);
@@ -97,13 +97,13 @@ function programOf({ program }: Record<string, unknown>): Program {
   return found;
 }
 
-const wishLimit = 500;
+const desiredLimit = 500;
 
-function wishOf({ wish }: Record<string, unknown>): string | null {
-  if (wish === null) return null;
-  if (typeof wish === 'string' && wish !== '' && wish.length <= wishLimit) return wish;
+function desiredOf({ desired }: Record<string, unknown>): string | null {
+  if (desired === null) return null;
+  if (typeof desired === 'string' && desired !== '' && desired.length <= desiredLimit) return desired;
   throw new PlatformError('INVALID_ARGUMENT', {
-    field: 'wish',
-    limit: `it is a version of 1 to ${wishLimit} letters, or null for no pin`,
+    field: 'desired',
+    limit: `it is a version of 1 to ${desiredLimit} letters, or null for no pin`,
   });
 }

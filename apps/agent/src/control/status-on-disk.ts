@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract/agent-status';
-import { shortestSecret } from '@platform/contract/config-secrets';
-import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
+import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract/machine/agent-status';
+import { shortestSecret } from '@platform/contract/config/secrets';
+import { parseCredentials, type MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { createLog, type Clock } from '@platform/kit';
 import { isAlive, readJson, readText } from '@platform/kit/node';
-import { lastStatusFile } from './serve.ts';
+import { lastStatusFile } from './serve-control.ts';
 import { badReport, exitReport, timeText, trialReport } from './status.ts';
 import type { Disk, FileSystem } from '../os/ports.ts';
 import { thisHost } from '../os/host.ts';
@@ -13,7 +13,7 @@ import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
 import { reportedLines } from '../state/exit-reason.ts';
 import { noPreviousRun, type PreviousRun } from '../health/previous-run.ts';
 import { Mask } from '../logs/mask.ts';
-import { Exits } from '../versions/exits.ts';
+import { Exits } from '../versions/trial-exits.ts';
 import { idOfTarget, linkPath, statePath, type Program } from '../versions/layout.ts';
 import { readBadLines, readTrialLine } from '../state/trial-file.ts';
 
@@ -103,7 +103,7 @@ const nothingKnown: ProgramReport = {
   running: '',
   installed: '',
   wanted: '',
-  wish: '',
+  desired: '',
   pin: '',
   previous: '',
   trial: null,

@@ -1,3 +1,4 @@
+import { bySeverity } from '@platform/contract/conditions/severity';
 import { firstWall } from '@platform/kit';
 import type {
   AgentStatus,
@@ -6,7 +7,7 @@ import type {
   ProgramReport,
   SliceReport,
   StatusCondition,
-} from '@platform/contract/agent-status';
+} from '@platform/contract/machine/agent-status';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
   sliceNames,
@@ -64,7 +65,6 @@ export interface StatusParts {
 }
 
 export const timeText = (wall: number): string => new Date(wall).toISOString();
-const severities = ['error', 'warning', 'note'] as const;
 const shown = (id: string | null, urls: BuildUrls): string => (id === null ? '' : shownVersion(id, urls));
 
 /** The status of a running agent. */
@@ -197,7 +197,7 @@ function statusConditions(
       since: sinceText(sinceWall ?? conditionSince(`${code} ${message}`)),
     }),
   );
-  return list.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
+  return list.toSorted(bySeverity);
 }
 
 const sliceReport = (
@@ -243,7 +243,7 @@ function programReport(
     running,
     installed: shown(install.installed, urls),
     wanted: wanted ? shownDesired(wanted, desiredId(install), urls) : '',
-    wish: wanted?.wish ?? '',
+    desired: wanted?.desired ?? '',
     pin: install.pin,
     previous: shown(install.previous, urls),
     trial: trial ? trialReport(trial, urls, sinceOf) : null,

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { toJson } from '@bufbuild/protobuf';
-import { secretsIn } from '@platform/contract/config-secrets';
-import { agentOf } from '@platform/contract/device-structs';
+import { secretsIn } from '@platform/contract/config/secrets';
+import { agentOf } from '@platform/contract/config/device-structs';
 import { DeviceAgentConfigResponseSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { lastLinesOf } from '../logs/tail.ts';
 import { statusOnDisk } from '../control/status-on-disk.ts';
@@ -20,8 +20,8 @@ import { cachedAnswer, cacheFile } from '../config/config-receiver.ts';
 import { Mask } from '../logs/mask.ts';
 import { agentUnit, serverUnit, unitEnvironmentFile } from '../install/unit.ts';
 import { pinsFile, statePath } from '../versions/layout.ts';
-import { programStore } from '../versions/store.ts';
-import { version } from '../versions/version.ts';
+import { programStore } from '../versions/program-store.ts';
+import { version } from '../versions/own-version.ts';
 
 export interface CollectParts {
   root: string;

@@ -1,5 +1,5 @@
 import { unusableRemedy } from '@platform/kit/node';
-import { neededBytes } from '../install/plan.ts';
+import { neededBytes } from '../install/install-plan.ts';
 import { noexecProblem } from '../os/mounts.ts';
 import type { Observations } from './observations.ts';
 
@@ -25,12 +25,12 @@ export function checkResults(f: Observations): CheckResult[] {
     ...f.programs.map(({ name, id, problem }): CheckResult => {
       if (problem !== '')
         return failed(name, problem, 'Repair it with `platform-agent install`, or choose another version.');
-      return id === null ? note(name, 'No version is installed yet.') : ok(name, `${id} is whole.`);
+      return id === null ? note(name, 'No version is installed yet.') : ok(name, `${id} is complete and undamaged.`);
     }),
     ...versions(f),
     agent(f),
     server(f),
-    ...f.unusableProxies.map((text) => failed('proxy', `${text} The agent goes without it.`, unusableRemedy)),
+    ...f.unusableProxies.map((text) => failed('proxy', `${text} The agent connects without it.`, unusableRemedy)),
     ...cloud(f),
     disk(f),
     ...mount(f),
@@ -48,13 +48,13 @@ const warning = (name: string, says: string, remedy: string): CheckResult => ({ 
 const failed = (name: string, says: string, remedy: string): CheckResult => ({ name, at: 'failed', says, remedy });
 
 function account({ isRoot, root }: Observations): CheckResult {
-  if (isRoot) return ok('account', 'The doctor sees everything: it is root.');
-  return warning('account', `Without root, much of ${root} cannot be seen.`, 'Run it again with sudo.');
+  if (isRoot) return ok('account', 'The doctor runs as root and can read everything.');
+  return warning('account', `Without root, much of ${root} cannot be read.`, 'Run it again with sudo.');
 }
 
 function credentials({ credentials: found, credentialsFile: file, credentialsMode: mode }: Observations): CheckResult {
   const copy = 'Copy the credentials of this machine from the management app, or see `platform-agent provision`.';
-  if (found.at === 'closed') return note('credentials', `${file} is there; only root may read it.`);
+  if (found.at === 'closed') return note('credentials', `${file} exists; only root can read it.`);
   if (found.at === 'none') return failed('credentials', `There is no credentials file ${file}.`, copy);
   if (found.at === 'unusable') return failed('credentials', `${file} cannot be used: ${found.problem}.`, copy);
   if (mode !== undefined && (mode & 0o077) !== 0) {
@@ -65,27 +65,27 @@ function credentials({ credentials: found, credentialsFile: file, credentialsMod
 }
 
 function service({ systemd }: Observations): CheckResult {
-  if (!systemd) return note('service', 'systemd does not run here: nothing starts the agent again when it dies.');
+  if (!systemd) return note('service', 'systemd does not run here: nothing restarts the agent if it stops.');
   const { activeState, isEnabled, isUnitThere, needsReload, result, restarts } = systemd;
   const log = 'See why: journalctl -u platform-agent -n 50';
   if (!isUnitThere) return failed('service', 'There is no unit platform-agent.service.', 'Run: platform-agent install');
   if (activeState !== 'active' && activeState !== 'reloading') {
     const start = activeState === 'inactive' ? 'Start it: systemctl start platform-agent' : log;
-    return failed('service', `platform-agent.service is ${activeState}, its last end was: ${result}.`, start);
+    return failed('service', `platform-agent.service is ${activeState}; its last result was: ${result}.`, start);
   }
   if (!isEnabled) {
     return warning('service', 'The agent is not started at boot.', 'Change that: systemctl enable platform-agent');
   }
   if (needsReload) {
-    return warning('service', 'Its unit was changed after systemd had read it.', 'Run: systemctl daemon-reload');
+    return warning('service', 'The unit file changed after systemd loaded it.', 'Run: systemctl daemon-reload');
   }
-  if (restarts > 2) return warning('service', `systemd had to start the agent again ${restarts} times.`, log);
+  if (restarts > 2) return warning('service', `systemd has restarted the agent ${restarts} times.`, log);
   return ok('service', 'platform-agent.service is active and starts at boot.');
 }
 
 function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Observations): CheckResult {
   if (!isThere) {
-    if (!systemd?.isUnitThere) return note('gate', 'There is no gate; without a service nothing runs it.');
+    if (!systemd?.isUnitThere) return note('gate', 'No gate is installed; without a service nothing would run it.');
     return failed(
       'gate',
       `${root}/lib/gate is missing: a failing agent would not be rolled back.`,
@@ -94,7 +94,8 @@ function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Observat
   }
   if (problem !== '')
     return failed('gate', `The shell cannot read ${root}/lib/gate: ${problem}`, 'Run: platform-agent install');
-  if (!isCurrent) return warning('gate', 'The gate is of another version of the agent.', 'Run: platform-agent install');
+  if (!isCurrent)
+    return warning('gate', 'The gate belongs to another version of the agent.', 'Run: platform-agent install');
   return ok('gate', 'A version that fails its health check is rolled back.');
 }
 
@@ -110,11 +111,11 @@ function versions({ status }: Observations): CheckResult[] {
       warning(
         `${name} quarantine`,
         `Version ${version} failed here and is not used: ${reason}.`,
-        `Want another version, or try it again: platform-agent clear ${name}`,
+        `Configure another version, or try it again: platform-agent clear ${name}`,
       ),
     ),
     ...(is_unsigned
-      ? [note(`${name} signature`, 'No release key signed the file that is used; an owner consented to it.')]
+      ? [note(`${name} signature`, 'The file in use has no release signature; an owner consented to it.')]
       : []),
   ]);
 }
@@ -124,11 +125,11 @@ function agent({ status, isSilent, systemd, isRoot }: Observations): CheckResult
     const restart = systemd?.isUnitThere ? 'systemctl restart platform-agent' : 'stop its process and start it again';
     return failed(
       'agent',
-      'An agent is there and gives no answer.',
-      `It hangs, or the machine is overloaded: ${restart}`,
+      'An agent is running but does not answer.',
+      `The agent hangs, or the machine is overloaded. Restart it: ${restart}`,
     );
   }
-  if (!status && !isRoot) return note('agent', 'It answers root alone.');
+  if (!status && !isRoot) return note('agent', 'The agent answers root only.');
   if (!status) {
     const remedy = systemd?.isUnitThere ? 'See: journalctl -u platform-agent -n 50' : 'Start it: platform-agent run';
     return failed('agent', 'No agent answers on its control socket.', remedy);
@@ -140,20 +141,20 @@ function agent({ status, isSilent, systemd, isRoot }: Observations): CheckResult
 }
 
 function server({ status }: Observations): CheckResult {
-  if (!status) return note('machine server', 'Without an agent nothing is known of it.');
+  if (!status) return note('machine server', 'Unknown: only a running agent reports its state.');
   const { at, version, url, last_exit: lastExit, is_restart_needed: isNeeded } = status.server;
   if (status.programs.server.installed === '' && at === 'stopped') {
     return note('machine server', 'No version is installed yet.');
   }
-  if (at === 'disabled') return note('machine server', 'It is disabled by the configuration.');
+  if (at === 'disabled') return note('machine server', 'The configuration disables it.');
   if (at === 'running' && url !== '') {
-    const other = isNeeded ? ' Another version is installed and used after a restart.' : '';
+    const other = isNeeded ? ' Another version is installed and is used after a restart.' : '';
     return ok('machine server', `Version ${version} answers at ${url}.${other}`);
   }
   if (at === 'waiting' || lastExit !== '') {
     return failed(
       'machine server',
-      `It is ${at}; its last end was: ${lastExit || 'not seen'}.`,
+      `It is ${at}; its last exit was: ${lastExit || 'not observed'}.`,
       'See: platform-agent logs --server',
     );
   }
@@ -162,18 +163,18 @@ function server({ status }: Observations): CheckResult {
   return warning(
     'machine server',
     `It is ${at} and does not answer yet.`,
-    'Wait a little; else see: platform-agent logs --server',
+    'Wait a minute. If that does not help, see: platform-agent logs --server',
   );
 }
 
 function cloud({ cloud: found, status }: Observations): CheckResult[] {
-  if (!found) return [note('management server', 'Without credentials its address is not known.')];
+  if (!found) return [note('management server', 'Without credentials, its URL is unknown.')];
   const { address, proxy, problem, tookMs, aheadMs } = found;
-  const by = proxy === '' ? '' : ` by way of ${proxy}`;
+  const by = proxy === '' ? '' : ` through ${proxy}`;
   const list: CheckResult[] = [
     problem
-      ? failed('management server', `${problem.what}${by === '' ? '' : ` The way was${by}.`}`, problem.remedy)
-      : ok('management server', `${address} answered${by} after ${Math.round(tookMs)} ms and takes the credentials.`),
+      ? failed('management server', `${problem.what}${by === '' ? '' : ` The connection went${by}.`}`, problem.remedy)
+      : ok('management server', `${address} answered${by} after ${Math.round(tookMs)} ms and accepts the credentials.`),
   ];
   if (aheadMs !== undefined && Math.abs(aheadMs) > mostAheadMs) {
     const minutes = Math.round(Math.abs(aheadMs) / 60_000);
@@ -181,7 +182,7 @@ function cloud({ cloud: found, status }: Observations): CheckResult[] {
       warning(
         'clock',
         `This machine's clock is ${minutes} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} the management server's.`,
-        'Let it follow a time server: timedatectl set-ntp true',
+        'Synchronize it with a time server: timedatectl set-ntp true',
       ),
     );
   } else if (aheadMs !== undefined) list.push(ok('clock', 'The clock agrees with the management server.'));
@@ -189,8 +190,8 @@ function cloud({ cloud: found, status }: Observations): CheckResult[] {
     list.push(
       warning(
         'agent to server',
-        'The doctor reaches the management server, the agent does not.',
-        'Compare the proxies of both: the agent has those that were set when it was installed.',
+        'The doctor reaches the management server, but the agent does not.',
+        'The agent uses the proxy settings from installation time. Compare them with the current ones.',
       ),
     );
   }
@@ -203,11 +204,20 @@ function disk({ freeBytes, fileSystem, root }: Observations): CheckResult {
     return failed(
       'disk',
       `No inodes are free on the file system at ${fileSystem.mountPoint}, which holds ${root}: no file can be created, although ${free}.`,
-      'Delete files there.',
+      'Delete files on it.',
     );
   if (freeBytes < leastBytes)
-    return failed('disk', `${free}: updates and logs have no room.`, 'Make room on that disk.');
-  if (freeBytes < neededBytes) return warning('disk', `${free}: an update needs more.`, 'Make room on that disk.');
+    return failed(
+      'disk',
+      `${free}, too few for updates and logs (at least ${leastBytes / 1e6} MB).`,
+      'Free some space on that disk.',
+    );
+  if (freeBytes < neededBytes)
+    return warning(
+      'disk',
+      `${free}; an update needs ${Math.ceil(neededBytes / 1e6)} MB.`,
+      'Free some space on that disk.',
+    );
   return ok('disk', `${free}.`);
 }
 
@@ -218,7 +228,11 @@ function mount({ fileSystem, root }: Observations): CheckResult[] {
 }
 
 function spool({ spoolBytes }: Observations): CheckResult {
-  const size = `${(spoolBytes / 1e6).toFixed(1)} MB of log lines wait on the disk`;
+  const size = `${(spoolBytes / 1e6).toFixed(1)} MB of log lines on disk wait for their upload`;
   if (spoolBytes < spoolLimitBytes) return ok('logs', `${size}.`);
-  return warning('logs', `${size}: the oldest will be dropped.`, 'Bring the machine online.');
+  return warning(
+    'logs',
+    `${size}; beyond ${spoolLimitBytes / 2 ** 20} MiB the oldest are dropped.`,
+    'Connect the machine to the management server.',
+  );
 }

@@ -1,4 +1,4 @@
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import type { FileSystemFacts } from '../os/ports.ts';
 import type { FoundCredentials } from '../install/facts.ts';
 

@@ -23,11 +23,11 @@ export function readEntered(
   const field = (name: string): string => fields.get(name) ?? '';
   const pick = field('pick');
   const picked = Buffer.from(pick, 'hex');
-  if (!isUtf8(picked)) return problem('Choose a network of the list, or enter its name.');
+  if (!isUtf8(picked)) return problem('Choose a network from the list, or enter its name.');
   const ssid = pick === '' ? field('ssid') : picked.toString('utf8');
   const credentials = field('platformconfig').trim() || field('viamconfig').trim();
   if (credentials !== '' && view.hasCredentials) {
-    return problem('This device already has its credentials. They are not replaced from here.');
+    return problem('This device already has credentials. They cannot be replaced on this page.');
   }
   if (ssid === '' && !view.isOnline) return problem('Choose a network, or enter the name of a hidden one.');
   if (credentials === '' && !view.hasCredentials && !view.hasUnprovenCredentials) {

@@ -1,7 +1,7 @@
 // The published GATT service of provisioning, without Bluetooth: what its characteristics read, and what a write does.
 // A client encrypts each value to the key of this start, together with the password of the hotspot (decision 0054).
 import { constants, createHash, createPublicKey, type KeyObject, privateDecrypt, timingSafeEqual } from 'node:crypto';
-import type { BluetoothReadable, BluetoothWritable } from '@platform/contract/bluetooth-provisioning';
+import type { BluetoothReadable, BluetoothWritable } from '@platform/contract/provisioning/bluetooth';
 import type { Clock } from '@platform/kit';
 import type { WriteRefusal } from '../os/bluetooth-port.ts';
 import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';

@@ -4,7 +4,7 @@
 // is limited here. The process of the endpoints has 12 MiB, and 44 MiB at most in 19 kinds of floods.
 import http2 from 'node:http2';
 import type { Socket } from 'node:net';
-import { connectCode, errorTable, PlatformError } from '@platform/contract/errors';
+import { connectCode, errorTable, PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { MessageBuffer, frame } from './grpc-message.ts';
 

@@ -1,7 +1,7 @@
 import type { ProvisioningAttempt, ProvisioningView } from '../network/provisioning-view.ts';
 import { canJoin, pickOf } from './entered.ts';
 import { html, type Html } from './html.ts';
-import { attemptText } from './words.ts';
+import { attemptText } from './attempt-text.ts';
 
 /** What the page shows besides the view. */
 export interface PageState {
@@ -53,7 +53,7 @@ function status(view: ProvisioningView, at: ProvisioningView['at'], { problem, p
   const ssid = (view.at === 'trying' ? view.lastAttempt?.ssid : pending) ?? '';
   if (at === 'trying') return trying(ssid);
   if (at === 'done') return done(view);
-  if (problem !== '') return note('bad', html`That did not work`, problem);
+  if (problem !== '') return note('bad', html`The details were not accepted`, problem);
   const attempt = failedAttempt(view);
   if (attempt) {
     const { what, ssid: network, todo } = attemptText(attempt);
@@ -81,17 +81,17 @@ const trying = (ssid: string): Html =>
   note(
     'busy',
     ssid === '' ? html`The device is connecting` : html`The device is joining <bdi>${ssid}</bdi>`,
-    'This takes up to a minute. Its hotspot is off meanwhile, and your phone may leave it. If the device gets online, the hotspot stays off and you are done. If not, the hotspot comes back: join it again, and this page shows why.',
+    'This takes up to a minute. The hotspot turns off during this time and your phone may disconnect. If the device connects, you are done. If not, the hotspot comes back: join it again, and this page shows what went wrong.',
   );
 
 const online = ({ connectedTo }: ProvisioningView): Html =>
   connectedTo === '' ? html`The device is online` : html`The device is online through <bdi>${connectedTo}</bdi>`;
 
 const done = (view: ProvisioningView): Html =>
-  note('good', online(view), 'You are done. Connect your phone to its usual network again.');
+  note('good', online(view), 'You are done. Reconnect your phone to its usual network.');
 
-const changeAdvice = 'You can give it another WiFi network.';
-const credentialsAdvice = 'It only needs its credentials. A WiFi network is optional.';
+const changeAdvice = 'You can choose another WiFi network.';
+const credentialsAdvice = 'It still needs its credentials. A WiFi network is optional.';
 
 function form(view: ProvisioningView, { token }: PageState): Html {
   return html`<form method="post" action="/save" autocomplete="off">
@@ -109,7 +109,7 @@ function form(view: ProvisioningView, { token }: PageState): Html {
         /><span>Another or hidden network</span></label
       >
       <label class="typed"
-        >Name of the network<input type="text" name="ssid" maxlength="${networkLimits.ssid}" ${noCorrection}
+        >Network name<input type="text" name="ssid" maxlength="${networkLimits.ssid}" ${noCorrection}
       /></label>
     </fieldset>
     <label
@@ -136,7 +136,7 @@ const credentials = html`<label
 
 function networks(view: ProvisioningView): Html {
   const shown = view.networks.slice(0, mostNetworks);
-  if (shown.length === 0) return html`<p class="none">No network was found. <a href="/">Look again</a></p>`;
+  if (shown.length === 0) return html`<p class="none">No networks found. <a href="/">Scan again</a></p>`;
   const failed = failedAttempt(view)?.ssid; // corrected by another try
   return html`${shown.map((network) => row(network, network.ssid === failed))}
     <p class="again"><a href="/">Refresh the list</a></p>`;

@@ -4,8 +4,8 @@ import type { ProvisioningView } from '../network/provisioning-view.ts';
 import { readEntered } from './entered.ts';
 import { parseForm } from './form.ts';
 import { html } from './html.ts';
-import type { Answer, Handler, Request } from './http.ts';
-import type { AgentLink } from './link.ts';
+import type { Answer, Handler, Request } from './http-connection.ts';
+import type { AgentPipe } from './agent-pipe.ts';
 import { page, type PageState } from './page.ts';
 import { authorityOf, isForPortal } from './probes.ts';
 import { script } from './script.ts';
@@ -25,7 +25,7 @@ const assetHeaders = { 'x-content-type-options': 'nosniff' };
 const plain = (status: number, body: string): Answer => ({ status, body });
 
 interface PortalParts {
-  link: AgentLink;
+  pipe: AgentPipe;
   address: string;
   /** Part of the URL unless it is 80. */
   port: number;
@@ -76,8 +76,8 @@ const toPortal = (home: string): Answer => ({
   body: html`<!doctype html><title>Set up the device</title><a href="${home}">Set up the device</a>`.text,
 });
 
-function showPage({ link, token, clock }: PortalParts, memory: Memory): Answer {
-  const view = link.view.get();
+function showPage({ pipe, token, clock }: PortalParts, memory: Memory): Answer {
+  const view = pipe.view.get();
   if (!view) return plain(500, 'The device is starting.\n');
   const { sent, problem } = memory;
   const isPending = sent && clock.now() < sent.until && view.lastAttempt?.wall === sent.before?.wall;
@@ -86,7 +86,7 @@ function showPage({ link, token, clock }: PortalParts, memory: Memory): Answer {
 }
 
 async function post(request: Request, parts: PortalParts, memory: Memory, home: string): Promise<Answer> {
-  const { link, token } = parts;
+  const { pipe, token } = parts;
   const origin = request.headers.get('origin');
   if (origin !== undefined && `${origin}/` !== home) return plain(403, `Only the page at ${home} may send this.\n`);
   const [type = ''] = (request.headers.get('content-type') ?? '').split(';');
@@ -94,29 +94,29 @@ async function post(request: Request, parts: PortalParts, memory: Memory, home: 
     return plain(415, 'Send the fields of the form as application/x-www-form-urlencoded.\n');
   }
   const fields = parseForm(request.body);
-  if (!fields) return plain(400, 'The fields are not in valid UTF-8.\n');
-  link.active();
+  if (!fields) return plain(400, 'The fields are not valid UTF-8.\n');
+  pipe.active();
   if (request.path === '/active') return plain(200, '');
-  if (request.path !== '/save') return plain(404, 'Only /save takes a form.\n');
+  if (request.path !== '/save') return plain(404, 'Send forms to /save.\n');
   const back: Answer = { status: 303, headers: { location: '/' } };
   memory.sent = undefined;
   memory.problem = isSame(fields.get('token') ?? '', token)
     ? await save(fields, parts, memory)
-    : 'The page was older than this start of the device. Enter it once more.';
+    : 'This page has expired. Enter your details again.';
   return back;
 }
 
 /** @returns why it was refused; empty: it was not */
 async function save(
   fields: ReadonlyMap<string, string>,
-  { link, clock }: PortalParts,
+  { pipe, clock }: PortalParts,
   memory: Memory,
 ): Promise<string> {
-  const view = link.view.get();
+  const view = pipe.view.get();
   if (!view) return 'The device is starting. Try again.';
   const entered = readEntered(fields, view);
   if (entered.is === 'problem') return entered.text;
-  const answer = await link.submit(entered.submission);
+  const answer = await pipe.submit(entered.submission);
   if (!answer.ok) return answer.text;
   const ssid = entered.submission.wifi?.ssid ?? '';
   memory.sent = { ssid, before: view.lastAttempt, until: clock.now() + pendingMs };

@@ -8,7 +8,7 @@ import {
   type MessageShape,
   create,
 } from '@bufbuild/protobuf';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   ProvisioningService,
   type CloudConfig,
@@ -20,7 +20,7 @@ import type { ProvisioningView, Submission } from '../network/provisioning-view.
 import { submissionProblem } from '../network/submission.ts';
 import { credentialsText } from './credentials-text.ts';
 import { GrpcFailure, type Unary } from './grpc-server.ts';
-import type { AgentLink } from './link.ts';
+import type { AgentPipe } from './agent-pipe.ts';
 
 const handOverMs = 60_000;
 /** The agent ends this process if it sends too many messages. */
@@ -41,8 +41,8 @@ const securityTexts: Readonly<Record<WifiSecurity, string>> = {
 };
 
 /** The five calls by path, under the package name of this project and under that of public clients. */
-export function provisioningCalls(link: AgentLink, clock: Clock): ReadonlyMap<string, Unary> {
-  const calls = new ProvisioningCalls(link, clock);
+export function provisioningCalls(pipe: AgentPipe, clock: Clock): ReadonlyMap<string, Unary> {
+  const calls = new ProvisioningCalls(pipe, clock);
   const { method, typeName } = ProvisioningService;
   const unary =
     <I extends DescMessage, O extends DescMessage>(
@@ -51,7 +51,7 @@ export function provisioningCalls(link: AgentLink, clock: Clock): ReadonlyMap<st
     ): Unary =>
     async (bytes) => {
       const request = decode(input, bytes);
-      link.active();
+      pipe.active();
       return toBinary(output, create(output, await answer(request)));
     };
   const byName: Readonly<Record<string, Unary>> = {
@@ -78,7 +78,7 @@ function decode<I extends DescMessage>(schema: I, bytes: Uint8Array): MessageSha
 }
 
 class ProvisioningCalls {
-  readonly #link: AgentLink;
+  readonly #pipe: AgentPipe;
   readonly #clock: Clock;
   #staged: { wifi?: { ssid: string; psk: string }; credentials?: string } = {};
   #handingOver: Promise<object> | undefined;
@@ -88,8 +88,8 @@ class ProvisioningCalls {
   #handOverTimes: readonly number[] = [];
   #isHandedOver = false;
 
-  constructor(link: AgentLink, clock: Clock) {
-    this.#link = link;
+  constructor(pipe: AgentPipe, clock: Clock) {
+    this.#pipe = pipe;
     this.#clock = clock;
   }
 
@@ -137,7 +137,7 @@ class ProvisioningCalls {
     const { wifi, credentials } = this.#staged;
     this.#staged = {};
     if (!wifi && credentials === undefined) {
-      if (!this.#isHandedOver && !this.#handingOver) this.#link.exit();
+      if (!this.#isHandedOver && !this.#handingOver) this.#pipe.exit();
       return this.#handingOver ?? Promise.resolve({});
     }
     const isVisible = this.#view().networks.some(({ ssid }) => ssid === wifi?.ssid);
@@ -152,7 +152,7 @@ class ProvisioningCalls {
   }
 
   #view(): ProvisioningView {
-    const view = this.#link.view.get();
+    const view = this.#pipe.view.get();
     if (!view) throw new GrpcFailure('STARTING', 'The device is starting. Repeat the call in a few seconds.');
     return view;
   }
@@ -168,7 +168,7 @@ class ProvisioningCalls {
       });
     this.#handOverTimes = [...recent, this.#clock.now()];
     const limit = { what: 'the hand-over to the agent', clock: this.#clock };
-    const answer = await within(handOverMs, limit, () => this.#link.submit(submission)).catch((error: unknown) => {
+    const answer = await within(handOverMs, limit, () => this.#pipe.submit(submission)).catch((error: unknown) => {
       if (error instanceof TimeoutError)
         throw new PlatformError('PROVISIONING_NOT_TAKEN', { seconds: handOverMs / 1_000 });
       throw error;

@@ -5,14 +5,14 @@ import {
   bluetoothUuids,
   type BluetoothWritable,
   improvUuids,
-} from '@platform/contract/bluetooth-provisioning';
+} from '@platform/contract/provisioning/bluetooth';
 import type { Clock } from '@platform/kit';
 import type { WriteRefusal } from '../os/bluetooth-port.ts';
 import type { ProvisioningView, ToEndpoints } from '../network/provisioning-view.ts';
 import { submissionProblem } from '../network/submission.ts';
 import { GattProvisioning, GattRefusal } from './gatt-provisioning.ts';
 import { ImprovCommands, improvCapabilities, improvError, improvServiceData, improvState } from './improv.ts';
-import { agentLink, type AgentLink } from './link.ts';
+import { agentPipe, type AgentPipe } from './agent-pipe.ts';
 
 /** The process that reads what Bluetooth clients write, without root: until the agent closes its input. */
 export async function serveBluetooth(of: {
@@ -26,18 +26,18 @@ export async function serveBluetooth(of: {
     if (message.is === 'hotspotPassword') hotspotPassword = message.password;
     if (message.is !== 'write') return;
     const answer = endpoint?.write(message) ?? 'Failed';
-    link.tell({ is: 'written', id: message.id, answer });
+    pipe.tell({ is: 'written', id: message.id, answer });
   };
-  const link = agentLink({ ...of, received });
-  const over = link.run();
+  const pipe = agentPipe({ ...of, received });
+  const over = pipe.run();
   const made = promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
-  await Promise.race([link.view.get() ? undefined : link.view.changed(), over]);
+  await Promise.race([pipe.view.get() ? undefined : pipe.view.changed(), over]);
   const { privateKey } = await made;
-  const view = link.view.get();
+  const view = pipe.view.get();
   if (!view) return; // the agent has ended before
-  const values = (changed: Record<string, string>): void => link.tell({ is: 'values', values: changed });
-  endpoint = new BluetoothEndpoint({ link, view, privateKey, hotspotPassword, values, clock: of.clock });
-  link.ready();
+  const values = (changed: Record<string, string>): void => pipe.tell({ is: 'values', values: changed });
+  endpoint = new BluetoothEndpoint({ pipe, view, privateKey, hotspotPassword, values, clock: of.clock });
+  pipe.ready();
   const stop = new AbortController();
   const following = endpoint.follow(stop.signal);
   await over;
@@ -46,7 +46,7 @@ export async function serveBluetooth(of: {
 }
 
 interface Parts {
-  link: AgentLink;
+  pipe: AgentPipe;
   view: ProvisioningView;
   privateKey: KeyObject;
   hotspotPassword: string;
@@ -71,14 +71,14 @@ class BluetoothEndpoint {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    const { link, privateKey, hotspotPassword, clock } = parts;
+    const { pipe, privateKey, hotspotPassword, clock } = parts;
     this.#gatt = new GattProvisioning({
       view: () => this.#view(),
-      active: () => link.active(),
+      active: () => pipe.active(),
       handOver: async (submission) => {
         const problem = submissionProblem(submission);
         if (problem !== undefined) return problem;
-        const answer = await link.submit(submission);
+        const answer = await pipe.submit(submission);
         return answer.ok ? '' : answer.text;
       },
       changed: () => this.#send(),
@@ -91,7 +91,7 @@ class BluetoothEndpoint {
 
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#parts.link.view.changed(signal);
+      await this.#parts.pipe.view.changed(signal);
       this.#improvError = undefined;
       this.#send();
     }
@@ -128,7 +128,7 @@ class BluetoothEndpoint {
   }
 
   #view(): ProvisioningView {
-    return this.#parts.link.view.get() ?? this.#parts.view;
+    return this.#parts.pipe.view.get() ?? this.#parts.view;
   }
 
   #send(): void {

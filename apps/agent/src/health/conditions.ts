@@ -1,6 +1,8 @@
-import { ineffectiveTexts } from '@platform/contract/config-effect';
+import { conditionOf, type ConditionCode } from '@platform/contract/conditions/conditions';
+import type { Severity } from '@platform/contract/conditions/severity';
+import { ineffectiveTexts } from '@platform/contract/config/effect';
 import { allIneffective } from '../state/slices.ts';
-import { isBefore } from '@platform/contract/semantic-version';
+import { isBefore } from '@platform/contract/releases/semantic-version';
 import {
   idOf,
   versionOf,
@@ -10,14 +12,14 @@ import {
   type Release,
   type Wanted,
 } from '../state/state.ts';
-import { desiredId, shownAsked, shownVersion } from '../state/version-names.ts';
+import { desiredId, describeRequested, shownVersion } from '../state/version-names.ts';
 import { isQuarantined } from '../state/trial-file.ts';
 
 export interface Condition {
   code: string;
   /** Distinguishes conditions of one code; undefined: there is only one. Not reported. */
   subject?: string;
-  severity: 'note' | 'warning' | 'error';
+  severity: Severity;
   message: string;
   remedy: string;
   /** ms since 1970; undefined: unknown. */
@@ -40,21 +42,21 @@ export const deriveConditions = (wanted: Wanted, actual: Actual): readonly Condi
 ];
 
 const correctionCondition = ({ path, file, problem, used }: Correction, revision: number): Condition => ({
-  code: 'CONFIG_CORRECTED',
-  severity: 'warning',
-  message: `${path}${sourceText(file, revision)}: ${problem} Used: ${used}.`,
-  remedy:
-    file === ''
-      ? 'Correct this field in the configuration of the machine.'
-      : `Correct this field in ${file}, and restart the agent.`,
+  ...conditionOf('CONFIG_CORRECTED', {
+    path,
+    source: sourceText(file, revision),
+    problem,
+    used,
+    ...(file === '' ? { place: 'the configuration of the machine' } : { place: file, next: 'restart the agent' }),
+  }),
   // A path in the configuration of the management server; its editor marks the field.
   ...(file === '' && { path }),
 });
 
 /** Where the field stands; a management server without revisions is not named. */
 function sourceText(file: string, revision: number): string {
-  if (file !== '') return ` in ${file}`;
-  return revision === 0 ? '' : ` in revision ${revision}`;
+  if (file !== '') return file;
+  return revision === 0 ? '' : `revision ${revision}`;
 }
 
 /** Failures and conflicts of the server's process. */
@@ -62,58 +64,29 @@ function ofServer({ server, install }: Actual): Condition[] {
   const list: Condition[] = [];
   const isFailing = server.at === 'waiting' || server.at === 'starting';
   if (isFailing && server.isInBackground) {
-    list.push({
-      code: 'SERVER_IN_BACKGROUND',
-      severity: 'error',
-      message: `The machine server went into the background, where it cannot be supervised: ${server.lastExit}.`,
-      remedy: 'Have the program run in the foreground: its first process must run until it is stopped.',
-    });
+    list.push(conditionOf('SERVER_IN_BACKGROUND', { exit: server.lastExit }));
   } else if (isFailing && server.lacks === 'files') {
-    list.push({
-      code: 'OUT_OF_FILES',
-      severity: 'error',
-      message: `The machine server cannot be started: ${server.lastExit.replace(/^not started: /, '')}.`,
-      remedy:
-        'Close programs, or raise the limit: LimitNOFILE of the agent, or fs.file-max of the machine. The machine server is started as soon as there is a free file descriptor.',
-    });
+    list.push(conditionOf('OUT_OF_FILES', { problem: server.lastExit.replace(/^not started: /, '') }));
   } else if (isFailing && server.lacks === undefined && server.failures >= crashesBeforeReport) {
-    const last = install.lastExit?.lines.at(-1);
-    list.push({
-      code: 'SERVER_CRASHES',
-      severity: 'error',
-      message: `The machine server failed ${server.failures} times in a row; last: ${server.lastExit}${last === undefined ? '' : `, after "${last.slice(0, 200)}"`}.`,
-      remedy: 'See its last lines in the logs. Another version can be chosen in version_control.platform-server.',
-    });
+    const line = install.lastExit?.lines.at(-1)?.slice(0, 200);
+    list.push(conditionOf('SERVER_CRASHES', { failures: server.failures, exit: server.lastExit, line }));
   }
-  if (server.conflict !== '') {
-    list.push({
-      code: 'SERVER_OBSTACLE',
-      severity: 'warning',
-      message: server.conflict,
-      remedy: 'Stop that program, or configure the machine server so that they do not meet.',
-    });
-  }
+  if (server.conflict !== '') list.push(conditionOf('SERVER_CONFLICT', { conflict: server.conflict }));
   return list;
 }
 
 function ofRestarts(actual: Actual): Condition[] {
   const list: Condition[] = [];
-  const server = { code: 'RESTART_NEEDED', severity: 'note', remedy: 'Restart the machine server to use it.' } as const;
   if (isRestartNeeded(actual)) {
-    const message = `${otherServer(actual)}${because(actual.install.wait)}.`;
-    list.push({ ...server, message });
+    const reason = `${otherServer(actual)}${because(actual.install.wait)}`;
+    list.push(conditionOf('RESTART_NEEDED', { reason }));
   } else if (actual.slices.settings?.code === 'RESTART_NEEDED') {
-    const message = 'The machine server runs with an earlier platform_server_env.';
-    list.push({ ...server, message, path: 'agent.advanced_settings.platform_server_env' });
+    const reason = 'The machine server runs with an earlier platform_server_env';
+    const path = 'agent.advanced_settings.platform_server_env';
+    list.push({ ...conditionOf('RESTART_NEEDED', { reason }), path });
   }
-  if (isAgentRestartNeeded(actual)) {
-    list.push({
-      code: 'AGENT_RESTART_NEEDED',
-      severity: 'note',
-      message: `Another version of the agent is installed than the one that runs${because(actual.agentInstall.wait)}.`,
-      remedy: 'It is used from the next restart of the agent or of the machine on; the machine server keeps running.',
-    });
-  }
+  if (isAgentRestartNeeded(actual))
+    list.push(conditionOf('AGENT_RESTART_NEEDED', { reason: actual.agentInstall.wait?.reason }));
   return list;
 }
 
@@ -130,7 +103,10 @@ function otherServer({ server, install: { installed, urls } }: Actual): string {
 const because = (wait: InstallStatus['wait']): string => (wait ? `: ${wait.reason}` : '');
 
 const ofIneffective = (fields: Wanted['ineffective']): Condition[] =>
-  ineffectiveTexts(fields).map((text) => ({ code: 'NO_EFFECT_HERE', severity: 'warning', ...text }));
+  ineffectiveTexts(fields).map(({ path, message: problem, remedy }) => ({
+    ...conditionOf('NO_EFFECT_HERE', { problem, remedy }),
+    path,
+  }));
 
 const mostResources = 50;
 
@@ -142,17 +118,17 @@ function ofResources({ at, config }: Actual['server']): Condition[] {
       ({ state, error }) => state === 'failed' || (state === 'unhealthy' && error?.code !== 'RESOURCE_WAITS'),
     ) ?? [];
   const list = bad.slice(0, mostResources).map(({ path, name, state, sinceWall, error }): Condition => ({
-    code: error?.code || 'RESOURCE_FAILED',
+    ...conditionOf('RESOURCE_FAILED', { name }),
+    ...(error?.code && { code: error.code }),
+    ...(error?.message && { message: error.message }),
+    ...(error?.remedy && { remedy: error.remedy }),
     severity: state === 'failed' ? 'error' : 'warning',
-    message: error?.message || `${name} does not work.`,
-    remedy: error?.remedy || 'See the logs of the machine server.',
     sinceWall,
     path,
   }));
   if (bad.length > mostResources)
     list.push({
-      code: 'RESOURCE_FAILED',
-      severity: 'error',
+      ...conditionOf('RESOURCE_FAILED', { name: '' }),
       message: `${bad.length - mostResources} more entries of the configuration do not work.`,
       remedy: 'GET /resource_status of the machine server lists all of them.',
     });
@@ -164,16 +140,20 @@ function ofProgram(name: string, wanted: Release | undefined, install: InstallSt
   const list: Condition[] = [];
   if (failure) {
     const { code, text, remedy, sinceWall } = failure;
-    list.push({ code: code || 'UPDATE_FAILED', severity: 'error', message: text, remedy, sinceWall });
+    list.push({
+      code: code || ('UPDATE_FAILED' satisfies ConditionCode),
+      severity: 'error',
+      message: text,
+      remedy,
+      sinceWall,
+    });
   }
   const id = wanted && wanted.sha256 !== '' ? idOf(wanted.version, wanted.sha256) : (desiredId(install) ?? '');
   const bad = isQuarantined(quarantined, id, clearance);
   if (bad && wanted) {
+    const version = describeRequested(wanted, id, urls);
     list.push({
-      code: 'VERSION_QUARANTINED',
-      severity: 'error',
-      message: `Version ${shownAsked(wanted, id, urls)} of the ${name} failed on this machine and is not used: ${bad.reason}.`,
-      remedy: 'Choose another version, or clear the quarantine of the machine to have it tried again.',
+      ...conditionOf('VERSION_QUARANTINED', { version, program: name, reason: bad.reason }),
       sinceWall: bad.since * 1000,
     });
   }

@@ -1,7 +1,7 @@
 // What is reported of a machine server that was replaced on the disk.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defaultAgentConfig } from '@platform/contract/agent-config';
+import { defaultAgentConfig } from '@platform/contract/config/agent-config';
 import { settingsOf } from '../state/settings.ts';
 import { idOf, nothingYet, type Wanted } from '../state/state.ts';
 import { deriveConditions } from './conditions.ts';
@@ -17,6 +17,7 @@ const wanted: Wanted = {
   agent: undefined,
   clearance: 0,
   systemUpgrades: 0,
+  orders: [],
   isFresh: true,
 };
 const id = (version: string, digit: string): string => idOf(version, digit.repeat(64));

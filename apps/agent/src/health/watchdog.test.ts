@@ -56,8 +56,8 @@ test('systemd hears nothing while a piece of work lasts longer than it may, and 
   await clock.advance(100_000);
   assert.deepEqual(heard, ['0s READY=1', '20s WATCHDOG=1', '80s WATCHDOG=1', '100s WATCHDOG=1']);
   assert.deepEqual(
-    lines.filter((l) => l.level === 'error').map((l) => [l.message, l.fields['parts']]),
-    [['a part of the agent hangs', ['disk write']]],
+    lines.filter((l) => l.level === 'error').map((l) => [l.message, l.fields['tasks']]),
+    [['a task of the agent hangs', ['disk write']]],
   );
   assert.equal(health.get().ticks, 3);
   await Promise.all(writes);

@@ -62,7 +62,7 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
       const { ticks } = health.get();
       if (ticks < provenTicks) health.set({ isReady: true, ticks: ticks + 1 });
     } else if (!isHanging) {
-      log.error('a part of the agent hangs', { parts: late });
+      log.error('a task of the agent hangs', { tasks: late });
     }
     log.debug('pass', { by: 'watchdog', observed: { late }, did: late.length === 0 ? ['WATCHDOG=1'] : [] });
     isHanging = late.length > 0;

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder } from '@platform/kit/node';
 import { controlOf } from '../control/client.ts';
@@ -8,12 +8,12 @@ import { chunksOf, makeFolder } from '../os/file-disk.ts';
 import { agentUnit } from './unit.ts';
 import { Inspector } from '../versions/inspect.ts';
 import { partFolder } from '../versions/layout.ts';
-import { programStore } from '../versions/store.ts';
+import { programStore } from '../versions/program-store.ts';
 import { rememberUnit } from '../versions/unit-renewal.ts';
 import { readChanges, recordBefore, type Changes } from './changes.ts';
 import { placeLink } from '../os/path-state.ts';
 import type { Candidate } from './facts.ts';
-import { stepText, type Step } from './plan.ts';
+import { stepText, type Step } from './install-plan.ts';
 import type { FileSystem, System } from '../os/ports.ts';
 
 export const rootFolders = ['state', 'log', 'spool', 'cache', partFolder, 'versions', 'bin', 'lib'];

@@ -4,7 +4,7 @@ import { agentUnit, unitEnvironmentFile, unitText } from './unit.ts';
 import { gateText } from '../versions/gate.ts';
 import { gatePath } from '../versions/layout.ts';
 import type { Places } from './look.ts';
-import type { DesiredInstallation } from './plan.ts';
+import type { DesiredInstallation } from './install-plan.ts';
 import { proxiesOf } from './proxies.ts';
 
 /** Folder of the units of the administrator. */

@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell, within, type Clock } from '@platform/kit';
 import { readText, useProxiesOf } from '@platform/kit/node';
 import { thisHost } from '../os/host.ts';
 import { connectCloud } from '../link/cloud.ts';
-import { connectTransport } from '../link/http.ts';
+import { connectTransport } from '../link/transport.ts';
 import { unitEnvironmentFile } from './unit.ts';
 import { proxiesIn } from './proxies.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';

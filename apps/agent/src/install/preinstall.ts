@@ -1,11 +1,11 @@
 import { createHash, verify } from 'node:crypto';
 import { open, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { programTargetPath } from '@platform/contract/target-path';
-import { parseJsonText } from '@platform/contract/json-text';
+import { programTargetPath } from '@platform/contract/releases/target-path';
+import { parseJsonText } from '@platform/contract/text/json-text';
 import { isNotText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, readText } from '@platform/kit/node';
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import { readPathState, placeLink } from '../os/path-state.ts';
 import type { System } from '../os/ports.ts';
 import { fstabEntryOf, isNoExecEntry } from '../os/mounts.ts';
@@ -14,10 +14,10 @@ import { gateText } from '../versions/gate.ts';
 import { gatePath } from '../versions/layout.ts';
 import { rememberUnit } from '../versions/unit-renewal.ts';
 import { readChanges, writeChanges, type Changes } from './changes.ts';
-import { foundCredentials } from './credentials.ts';
+import { foundCredentials } from './fetch-credentials.ts';
 import type { Candidate } from './facts.ts';
 import { candidateOf } from './look.ts';
-import { placeSelf } from './self.ts';
+import { placeSelf } from './place-self.ts';
 import { agentUnit, unitText } from './unit.ts';
 import { pinTrustedRoot } from './verify.ts';
 
@@ -185,7 +185,7 @@ async function imageRoot(folder: string): Promise<string> {
     throw new ImageRefused(
       'NO_IMAGE',
       `${folder} is not the root file system of a device: it has no folder etc.`,
-      'Mount the card, and name the folder of its root partition, not of its boot partition.',
+      'Mount the card, and pass the folder of its root partition, not of its boot partition.',
     );
   if (target === '/')
     throw new ImageRefused('NO_IMAGE', 'This is the running system.', 'Use platform-agent install here.');
@@ -215,7 +215,11 @@ async function platformOf(target: string): Promise<string> {
         'The agent needs a 64-bit system: x86_64 or aarch64.',
       );
   }
-  throw new ImageRefused('NO_IMAGE', `${target} holds no shell.`, 'Name the root file system of a Linux with systemd.');
+  throw new ImageRefused(
+    'NO_IMAGE',
+    `${target} holds no shell.`,
+    'Choose the root file system of a Linux system with systemd.',
+  );
 }
 
 const isBelow = (folder: string, file: string): boolean => file.startsWith(`${folder}${path.sep}`);
@@ -229,7 +233,7 @@ async function checkInside(target: string, file: string): Promise<void> {
     throw new ImageRefused(
       'IMAGE_LEADS_OUT',
       `${at} leads to ${real}, out of the image.`,
-      'Replace the link in the image by one that is relative.',
+      'Replace the link in the image with a relative one.',
     );
   }
 }

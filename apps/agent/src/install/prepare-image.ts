@@ -19,7 +19,7 @@ const keptState: readonly string[] = [
   'state/journald.json',
   'state/wifi-country.json',
   'state/manages-networks',
-  'state/released-networks.json',
+  'state/handed-over-networks.json',
   // A time that has passed: a device without a clock begins from it.
   'state/proven-time.json',
   ...programNames.map((program) => statePath(program, 'previous')),

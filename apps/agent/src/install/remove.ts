@@ -9,7 +9,7 @@ import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
 import { journaldFile } from '../system/journald-limits.ts';
 import { restorePathState } from '../os/path-state.ts';
 import { spoolFolder } from '../logs/spool-segments.ts';
-import type { Released } from '../network/release.ts';
+import type { HandedOver } from '../network/hand-over.ts';
 import { sampleFolder } from '../samples/sample-spool.ts';
 
 /** Everything that agent and server create below the root. */
@@ -36,7 +36,7 @@ export interface Removal {
   /** Reports the removal after everything has stopped; true: the server received it. */
   sayGoodbye: () => Promise<boolean>;
   /** Gives up the network profiles and files of the agent; undefined: it managed none. */
-  releaseNetworks?: (() => Promise<Released>) | undefined;
+  handOverNetworks?: (() => Promise<HandedOver>) | undefined;
   /** Packages that the agent has installed and that still are. */
   packages?: () => Promise<readonly string[]>;
   /** Settles what these packages left beside the files of the agent, once those are restored. */
@@ -84,7 +84,7 @@ export async function removeAll(of: Removal, system: Programs): Promise<Removed>
       return true;
     });
   }
-  if (of.releaseNetworks) await releaseNetworks(of.releaseNetworks, result, system);
+  if (of.handOverNetworks) await handOverNetworks(of.handOverNetworks, result, system);
   await attempt('read which packages were installed', async () => {
     result.leftPackages = (await of.packages?.()) ?? [];
     return false;
@@ -131,9 +131,9 @@ async function restoreManagedFiles(root: string, { left }: Removed, attempt: Att
   return restored;
 }
 
-async function releaseNetworks(release: () => Promise<Released>, result: Removed, system: Programs): Promise<void> {
+async function handOverNetworks(handOver: () => Promise<HandedOver>, result: Removed, system: Programs): Promise<void> {
   try {
-    const { left, removed: gone, files } = await release();
+    const { left, removed: gone, files } = await handOver();
     result.leftNetworks = left;
     result.done.push(...gone.map((name) => `removed the network ${name}`));
     for (const { file, isRestored } of files) {
@@ -142,7 +142,7 @@ async function releaseNetworks(release: () => Promise<Released>, result: Removed
     }
     await system.run('sync'); // NetworkManager does not flush its files
   } catch (error) {
-    result.left.push(`not released the networks: ${errorText(error)}`);
+    result.left.push(`the networks could not be handed over to the operating system: ${errorText(error)}`);
   }
 }
 

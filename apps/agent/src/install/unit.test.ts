@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { standardLimits } from '../machines/server-process.ts';
+import { standardLimits } from '../state-machines/server-process.ts';
 import { agentStopSeconds, serverStopSeconds, unitText } from './unit.ts';
 
 const value = (text: string, name: string): string | undefined => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];

@@ -1,4 +1,4 @@
-import { standardLimits } from '../machines/server-process.ts';
+import { standardLimits } from '../state-machines/server-process.ts';
 
 /** The systemd units of the agent and of the machine server, which the agent creates. */
 export const agentUnit = 'platform-agent.service';

@@ -1,8 +1,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
-import { programTargetPath } from '@platform/contract/target-path';
+import { programTargetPath } from '@platform/contract/releases/target-path';
 import type { Clock, Log } from '@platform/kit';
 import { fileDisk } from '../os/file-disk.ts';
-import { webBy } from '../os/web.ts';
+import { createWeb } from '../os/web.ts';
 import { pinRoot, releaseTrust } from '../versions/trust/trust.ts';
 import { timeOf } from '../versions/device-fetch.ts';
 import type { Candidate } from './facts.ts';
@@ -34,7 +34,15 @@ export async function verifyRelease(
   if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
   const now = await timeOf(disk, system, clock);
   // An expired document needs no handler: the refresh logs it.
-  const trust = releaseTrust({ disk, web: webBy(of.send), appAddress, time: () => now, late: () => {}, clock, log });
+  const trust = releaseTrust({
+    disk,
+    web: createWeb(of.send),
+    appAddress,
+    time: () => now,
+    late: () => {},
+    clock,
+    log,
+  });
   const late = new AbortController();
   const done = new AbortController();
   void clock.sleep(longestMs, done.signal).then(() => late.abort(new Error('the signatures took too long')));

@@ -1,5 +1,5 @@
 import type { Programs } from '../os/ports.ts';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import type { Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
 import { agentUnit } from './unit.ts';

@@ -1,3 +1,4 @@
+import { isConditionError } from '@platform/contract/conditions/conditions';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient, type CallOptions, type Transport } from '@connectrpc/connect';
 import {
@@ -11,12 +12,12 @@ import {
   type NeedsRestartResponse,
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import type { MachineCredentials } from '@platform/contract/machine';
-import { PlatformError } from '@platform/contract/errors';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Cell, errorText, TimeoutError, within, type Clock } from '@platform/kit';
 import { linkProblemIn } from './link.ts';
 import { tokenCache, withToken } from './token.ts';
-import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { clearCondition, setErrorCondition, type ConditionSet } from '../health/condition-set.ts';
 import { linkCodes } from '../health/link-codes.ts';
 
 const deadlineMs = 15_000;
@@ -142,9 +143,7 @@ function setLinkCondition(conditions: ConditionSet, problem: PlatformError | und
     if (code !== problem?.code && !isStillRefused) clearCondition(conditions, code);
   }
   if (!problem) return;
-  const { code, what, remedy } = problem;
-  const severity = code === 'CLOUD_REFUSES_MACHINE' ? 'error' : 'warning';
-  setCondition(conditions, { code, severity, message: what, remedy, sinceWall: clock.wall() });
+  if (isConditionError(problem)) setErrorCondition(conditions, problem, { sinceWall: clock.wall() });
 }
 
 /** Returns the error with its connection problem as a cause. */

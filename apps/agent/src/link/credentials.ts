@@ -1,8 +1,9 @@
+import { conditionOf } from '@platform/contract/conditions/conditions';
 import { lstat, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError, type ErrorCode } from '@platform/contract/errors';
-import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
-import { parseSetUpText, readSetUpCode, setUpTextProblem } from '@platform/contract/set-up-code';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
+import { parseCredentials, type MachineCredentials } from '@platform/contract/machine-server/machine-server';
+import { parseSetUpText, readSetUpCode, setUpTextProblem } from '@platform/contract/provisioning/set-up-code';
 import { Cell, errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, readText } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
@@ -83,7 +84,7 @@ export class Credentials {
     return this.#unproven;
   }
 
-  /** The management server accepted credentials of this machine before. Agents before this one did not record it. */
+  /** The management server accepted credentials of this machine before. */
   get hasProof(): boolean {
     return this.#proven !== undefined;
   }
@@ -270,16 +271,14 @@ export class Credentials {
     of: { file: string; problem: string },
   ): void {
     const { conditions, clock, log } = this.#parts;
-    for (const other of ['CREDENTIALS_MISSING', 'CREDENTIALS_DAMAGED', 'CREDENTIALS_REMOVED'])
+    for (const other of ['CREDENTIALS_MISSING', 'CREDENTIALS_DAMAGED', 'CREDENTIALS_REMOVED'] as const)
       if (other !== code) clearCondition(conditions, other);
     const logged = code === undefined ? '' : `${code} ${of.problem}`;
     const isNew = logged !== this.#logged;
     this.#logged = logged;
     if (code === undefined || !isNew) return;
-    const { what, remedy } = new PlatformError(code, of);
-    const severity = code === 'CREDENTIALS_REMOVED' ? 'warning' : 'error';
-    setCondition(conditions, { code, severity, message: what, remedy, sinceWall: clock.wall() });
-    log.error(logTexts[code], { ...of, remedy });
+    setCondition(conditions, code, of, { sinceWall: clock.wall() });
+    log.error(logTexts[code], { ...of, remedy: conditionOf(code, of).remedy });
   }
 
   /** Two readers at once could use an older content after a newer one. */

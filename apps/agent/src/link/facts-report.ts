@@ -2,7 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { DiskFactsSchema, HostFactsSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { bootReasons } from '@platform/contract/program-states';
+import { bootReasons } from '@platform/contract/machine/program-states';
 import type { DiskFacts, HostFacts } from '../os/ports.ts';
 
 export function factsReport({

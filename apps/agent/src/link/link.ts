@@ -1,7 +1,7 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { isCertificateCode } from '@platform/kit/node';
-import { linkCodes } from '../health/link-codes.ts';
+import { isLinkCode } from '../health/link-codes.ts';
 
 /** Validity of a server's certificate, ms since 1970. */
 export interface Validity {
@@ -60,7 +60,7 @@ export function linkProblem(
 /** Finds the link problem in an error or its causes. */
 export function linkProblemIn(error: unknown): PlatformError | undefined {
   for (let e = error, depth = 0; e instanceof Error && depth < 6; e = e.cause, depth++) {
-    if (e instanceof PlatformError && (linkCodes as readonly string[]).includes(e.code)) return e;
+    if (e instanceof PlatformError && isLinkCode(e.code)) return e;
   }
   return undefined;
 }

@@ -9,8 +9,8 @@ import {
   linkTypes,
   networkModes,
   networkRowStates,
-} from '@platform/contract/network-states';
-import type { LinkStatus } from '../network/link-history.ts';
+} from '@platform/contract/machine/network-states';
+import type { LinkStatus } from '../network/connection-history.ts';
 import { mostRows, steadyRows, type NetworkRow } from '../network/network-rows.ts';
 import type { NetworkStatus } from '../network/network-status.ts';
 

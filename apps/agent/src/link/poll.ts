@@ -1,5 +1,5 @@
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
-import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { RestartRequest } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   anyChanged,
   changedOr,
@@ -20,7 +20,7 @@ import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { SampleSender } from '../samples/sample-sender.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
-import { linkCodes } from '../health/link-codes.ts';
+import { isLinkCode } from '../health/link-codes.ts';
 
 /** What the checks report about a requested restart of the machine server. */
 export interface RestartNotice {
@@ -30,10 +30,10 @@ export interface RestartNotice {
   count: number;
 }
 
-const restartStates: Readonly<Record<RestartWish, string>> = {
-  [RestartWish.UNSPECIFIED]: 'not reported',
-  [RestartWish.NONE]: 'none',
-  [RestartWish.WAITING]: 'waiting',
+const restartStates: Readonly<Record<RestartRequest, string>> = {
+  [RestartRequest.UNSPECIFIED]: 'not reported',
+  [RestartRequest.NONE]: 'none',
+  [RestartRequest.WAITING]: 'waiting',
 };
 
 export interface PollParts {
@@ -157,11 +157,11 @@ async function check(
   return { isNews, restart: restartStates[answer.restart], pauseMs, isAsked: askedMs > 0 };
 }
 
-function noteRestart(notice: Cell<RestartNotice | undefined>, restart: RestartWish, isWoken: boolean): void {
+function noteRestart(notice: Cell<RestartNotice | undefined>, restart: RestartRequest, isWoken: boolean): void {
   const before = notice.get();
-  const isReported = restart !== RestartWish.UNSPECIFIED;
+  const isReported = restart !== RestartRequest.UNSPECIFIED;
   // Servers that do not report restarts end a long poll early without a change.
-  const mayWait = isReported ? restart === RestartWish.WAITING : isWoken;
+  const mayWait = isReported ? restart === RestartRequest.WAITING : isWoken;
   if (before?.isReported === isReported && !mayWait) return;
   notice.set({ isReported, count: (before?.count ?? 0) + (mayWait ? 1 : 0) });
 }
@@ -180,7 +180,7 @@ export async function logConnection(
   let loggedCode = '';
   for (; !signal.aborted; await anyChanged([isReached, conditions], signal)) {
     const is = isReached.get();
-    const condition = conditions.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
+    const condition = conditions.get().find(({ code }) => isLinkCode(code));
     if (was === undefined && !is && !condition) continue; // no request has finished yet
     const code = is ? '' : (condition?.code ?? '');
     const fields = {

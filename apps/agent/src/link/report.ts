@@ -15,6 +15,8 @@ const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
 export const reportRepeatMs = 60 * 60_000;
 const finalReportMs = 3_000;
+/** Failed reports in a row between two warnings. */
+const failuresPerWarning = 5;
 const factsMs = 1_000;
 /** How often facts of the system that may change while the agent runs are compared. */
 export const hostLookMs = 60_000;
@@ -64,7 +66,7 @@ const hostOf = ({ host }: Self): string => `${host.hostname()} ${host.distro()}`
 
 /** Reports the observed state to the management server: at each change, and at least once an hour. */
 export async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
-  const { wanted, actual, conditions, isReached, clock, log, random } = parts;
+  const { wanted, actual, conditions, isReached, clock, log, passes, random } = parts;
   const { received } = parts.configReceiver;
   const last: LastReport = { firstSeen: new Map() };
   const network = parts.network ?? new Cell<NetworkStatus | undefined>(undefined);
@@ -84,14 +86,20 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
 
   let failures = 0;
   while (!signal.aborted) {
+    // A call that gets no answer clears it: whether a check was answered since the last try shows before the next.
+    const wasReached = isReached.get();
     try {
       if (isSame() && networkWait() === 0) networkLimit.take(clock.now());
       await sendReport(parts, last, signal);
       failures = 0;
     } catch (error) {
       if (signal.aborted) break;
+      failures += 1;
       log.debug('the report was not taken', { error: errorText(error) });
-      await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
+      // The checks go on, so the machine looks online with an old report: the reason must reach its log.
+      if (wasReached && failures % failuresPerWarning === 0)
+        passes.warn('the management server answers checks but takes no report', { error: errorText(error), failures });
+      await backOff({ failures, error, isReached, clock, random }, signal);
       continue;
     }
     const end = clock.now() + reportRepeatMs;

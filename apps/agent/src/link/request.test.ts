@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { settingsOf } from '../state/settings.ts';
 import { nothingYet, type Wanted } from '../state/state.ts';
 import { reportOf } from './request.ts';
@@ -20,6 +20,7 @@ const wanted: Wanted = {
   agent: undefined,
   clearance: 0,
   systemUpgrades: 0,
+  orders: [],
   isFresh: false,
 };
 const host = {
@@ -29,6 +30,7 @@ const host = {
   tags: [],
   bootId: '',
   isSupervisedBySystemd: true,
+  abilities: { managesNetworks: false, managesSystem: false },
 };
 const self = { partId: 'p', agentVersion: '1.0.0', startedAt: 0, host };
 

@@ -1,12 +1,19 @@
-import { serverStates, sliceStates, updateStates } from '@platform/contract/program-states';
+import { serverStates, sliceStates, updateStates } from '@platform/contract/machine/program-states';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { actedOn } from '@platform/contract/config-effect';
-import { ConfigSlice, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { actedOn } from '@platform/contract/config/effect';
+import {
+  ConfigSlice,
+  OrderKind as WireOrderKind,
+  OrderState,
+  Severity,
+  type AgentReportSchema,
+  type DeviceDefaultsSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { NetworkStatus } from '../network/network-status.ts';
 import type { Host, HostFacts } from '../os/ports.ts';
-import type { ServerKnowledge } from '@platform/contract/server-resources';
+import type { ServerKnowledge } from '@platform/contract/machine-server/resources';
 import type { SystemStatus } from '../system/system-status.ts';
 import { factsReport } from './facts-report.ts';
 import { systemReport } from './system-report.ts';
@@ -19,6 +26,8 @@ import {
   type Actual,
   type ExitReport,
   type InstallStatus,
+  type OrderKind,
+  type OrderStatus,
   type Release,
   type SliceName,
   type SliceStatus,
@@ -36,6 +45,10 @@ export interface Self {
   /** ms of the monotonic clock. */
   startedAt: number;
   host: Host;
+  /** What it can do when an operator orders it; left out: nothing. */
+  knownOrders?: readonly OrderKind[];
+  /** What its defaults file sets; left out: not known. */
+  deviceDefaults?: MessageInitShape<typeof DeviceDefaultsSchema>;
 }
 
 const slices: Record<SliceName, ConfigSlice> = {
@@ -44,6 +57,15 @@ const slices: Record<SliceName, ConfigSlice> = {
   network: ConfigSlice.NETWORK,
   system: ConfigSlice.SYSTEM,
   server: ConfigSlice.SERVER,
+};
+const orderKinds: Record<OrderKind, WireOrderKind> = {
+  'restart agent': WireOrderKind.RESTART_AGENT,
+  reboot: WireOrderKind.REBOOT,
+};
+const orderStates: Record<OrderStatus['at'], OrderState> = {
+  begun: OrderState.BEGUN,
+  done: OrderState.DONE,
+  failed: OrderState.FAILED,
 };
 const severities = { note: Severity.NOTE, warning: Severity.WARNING, error: Severity.ERROR } as const;
 const version = (id: string | null): string => (id === null ? '' : versionOf(id));
@@ -146,9 +168,10 @@ const sliceOf = (
   ineffectivePaths: [...ineffective],
 });
 
-const knowledgeOf = ({ models, packageTypes }: ServerKnowledge) => ({
+const knowledgeOf = ({ models, packageTypes, schemasSha256 = '' }: ServerKnowledge) => ({
   models: models.map((model) => ({ ...model, references: [...model.references] })),
   packageTypes: [...packageTypes],
+  schemasSha256,
 });
 
 /** What a report is made of. */
@@ -171,13 +194,29 @@ export interface ReportTimes {
   sinceOf?: SinceOf;
 }
 
+const ordersAndDefaults = (
+  { knownOrders: known = [], deviceDefaults }: Self,
+  { orders = [], upgradesDone }: Actual,
+  sinceOf: SinceOf,
+) => ({
+  ...(deviceDefaults && { deviceDefaults }),
+  ...(upgradesDone !== undefined && { systemUpgradesDone: BigInt(upgradesDone) }),
+  knownOrders: known.map((kind) => orderKinds[kind]),
+  orders: orders.map(({ id, at, reason, sinceWall }) => ({
+    id,
+    state: orderStates[at],
+    reason,
+    ...sinceField(sinceOf(sinceWall)),
+  })),
+});
+
 /** The whole report. */
 export function reportOf(
-  { agentVersion, startedAt, host }: Self,
+  self: Self,
   { wanted, actual, conditions = [], network, system, facts }: Reported,
   { now, conditionsSince, sinceOf = (noted) => noted }: ReportTimes,
 ): ReportParts {
-  const { server, install, agentInstall } = actual;
+  const [{ agentVersion, startedAt, host }, { server, install, agentInstall }] = [self, actual];
   return {
     appliedRevision: BigInt(actual.applied),
     receivedSha256: Buffer.from(wanted.configSha256, 'hex'),
@@ -221,14 +260,11 @@ export function reportOf(
       const status = actual.slices[name];
       return status ? [sliceOf(name, status, sinceOf)] : [];
     }),
-    actsOn: actedOn(host.platform, {
-      managesNetworks: host.managesNetworks ?? false,
-      managesSystem: host.managesSystem ?? false,
-    }),
+    actsOn: actedOn(host.platform, host.abilities),
     ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
     ...(network && { network: networkReport(network, sinceOf) }),
     ...(system && { system: systemReport(system) }),
     ...(facts && { facts: factsReport(facts) }),
-    ...(actual.upgradesDone !== undefined && { systemUpgradesDone: BigInt(actual.upgradesDone) }),
+    ...ordersAndDefaults(self, actual, sinceOf),
   };
 }

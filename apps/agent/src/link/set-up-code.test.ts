@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/provisioning/set-up-code';
 import { Cell } from '@platform/kit';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import type { Condition } from '../health/conditions.ts';
@@ -35,6 +35,7 @@ async function world() {
       file: folder.file('code.json'),
       connect: async () => send,
       version: '1.2.3',
+      fragmentId: 'f-1',
     });
     await setUpCode.load();
     const [own, copy] = [folder.file('platform.json'), folder.file('last-good.json')];

@@ -1,16 +1,18 @@
+import { conditionTable } from '@platform/contract/conditions/conditions';
 import { randomBytes } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { parseObject } from '@platform/contract/json-object';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { parseObject } from '@platform/contract/text/json-object';
 import {
   agentVersionHeader,
   codeHeader,
   deviceHeader,
   deviceText,
+  fragmentHeader,
   redeemPath,
   type SetUpText,
-} from '@platform/contract/set-up-code';
+} from '@platform/contract/provisioning/set-up-code';
 import { Cell, changedOr, setIfDifferent, within, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
@@ -53,6 +55,8 @@ interface SetUpCodeParts {
   connect: Connect;
   /** Version of this agent. */
   version: string;
+  /** See `fragmentOf`. */
+  fragmentId: string;
 }
 
 /** The set-up code that a user entered at this machine, until the machine has redeemed it for its credentials. */
@@ -183,19 +187,22 @@ export class SetUpCode {
       log.error('the management server refuses the set-up code that it sent', { server: pending.server });
       return undefined;
     }
-    const { what, remedy } = new PlatformError(code);
-    setCondition(conditions, { code, severity: 'error', message: what, remedy, sinceWall: clock.wall() });
-    log.error('the management server refuses the set-up code', { server: pending.server, remedy });
+    setCondition(conditions, code, {}, { sinceWall: clock.wall() });
+    log.error('the management server refuses the set-up code', {
+      server: pending.server,
+      remedy: conditionTable[code].remedy,
+    });
     return undefined;
   }
 
   async #redeem(pending: PendingCode, signal: AbortSignal): Promise<Redeemed> {
-    const { clock, connect, version } = this.#parts;
+    const { clock, connect, version, fragmentId } = this.#parts;
     const url = `${pending.server}${redeemPath}`;
     const headers = {
       [codeHeader]: pending.code,
       [deviceHeader]: pending.device,
       [agentVersionHeader]: version,
+      ...(fragmentId !== '' && { [fragmentHeader]: fragmentId }),
     };
     try {
       return await within(deadlineMs, { what: 'the set-up code', clock, signal }, async (until) => {
@@ -216,9 +223,8 @@ export class SetUpCode {
   #report(problem: string, { server }: PendingCode): void {
     if (problem === this.#logged) return;
     this.#logged = problem;
-    const { what: message, remedy } = new PlatformError(waiting, { server, problem: problem.replace(/\.$/, '') });
     const sinceWall = this.#parts.clock.wall();
-    setCondition(this.#parts.conditions, { code: waiting, severity: 'warning', message, remedy, sinceWall });
+    setCondition(this.#parts.conditions, waiting, { server, problem }, { sinceWall });
     this.#parts.log.warn('the set-up code is not redeemed yet', { server, problem });
   }
 }

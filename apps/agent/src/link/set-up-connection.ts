@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
-import { fingerprintLetters } from '@platform/contract/set-up-code';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { fingerprintLetters } from '@platform/contract/provisioning/set-up-code';
 import type { Clock } from '@platform/kit';
 import { fetchUnverified } from '@platform/kit/node';
 import type { System } from '../os/ports.ts';

@@ -2,7 +2,7 @@ import type { Programs, System } from '../os/ports.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import { sourceWall, type Clock } from '@platform/kit';
 import { clockTolerantFetch, type TrustedAuthority } from '@platform/kit/node';
-import type { MachineCredentials } from '@platform/contract/machine';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { isClockSynchronized, readProven, type ProvenTime } from '../clock/proven-time.ts';
 
 /**

@@ -1,5 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { Cell, type Clock } from '@platform/kit';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 
@@ -22,17 +21,8 @@ export class Floods {
   seen(): void {
     const { conditions, clock } = this.#parts;
     const { linesPerSecond, bytesPerSecond } = logLimits;
-    const { what, remedy } = new PlatformError('SERVER_FLOODS', {
-      linesPerSecond,
-      kilobytesPerSecond: bytesPerSecond / 1000,
-    });
-    setCondition(conditions, {
-      code: 'SERVER_FLOODS',
-      severity: 'warning',
-      message: what,
-      remedy,
-      sinceWall: clock.wall(),
-    });
+    const limits = { linesPerSecond, kilobytesPerSecond: bytesPerSecond / 1000 };
+    setCondition(conditions, 'SERVER_FLOODS', limits, { sinceWall: clock.wall() });
     this.#until.set(clock.now() + quietMs);
   }
 

@@ -1,4 +1,4 @@
-import { parseSocketLine } from '@platform/contract/log-socket';
+import { parseSocketLine } from '@platform/contract/machine-server/log-socket';
 import type { LogLine } from '@platform/kit';
 
 /** Parses a line that the machine server sent to the socket, as the relay stored it. */

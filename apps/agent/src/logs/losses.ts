@@ -1,4 +1,4 @@
-import { droppedLinesField } from '@platform/contract/log-marker';
+import { droppedLinesField } from '@platform/contract/logs/marker';
 import type { LogLine } from '@platform/kit';
 
 /** Why lines were dropped, for users. */

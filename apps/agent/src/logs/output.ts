@@ -1,4 +1,4 @@
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { changedOr, errorText, type Cell, type Clock, type Level, type Log, type LogLine } from '@platform/kit';
 import { isRelayed } from '../os/output-marks.ts';
 import type { Device, FileWatch, OutputRead, Position } from '../os/ports.ts';

@@ -2,7 +2,7 @@ import { levels, type Level, type LogLine } from '@platform/kit';
 import type { UnsureTime } from '../clock/device-time.ts';
 import type { Position } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 
 /** The read position in one source (a file that is followed). */
 export interface Cursor extends Position {

@@ -1,4 +1,4 @@
-import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
+import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/logs/limits';
 import { Cell, type Clock, type LogLine } from '@platform/kit';
 import { Deduplicator } from './deduplicator.ts';
 import type { Mask } from './mask.ts';

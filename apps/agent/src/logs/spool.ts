@@ -1,39 +1,18 @@
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { Cell, levels, type Level, type LogLine } from '@platform/kit';
 import type { UnsureTime } from '../clock/device-time.ts';
 import type { Disk, Position } from '../os/ports.ts';
 import { encodeChecked } from '../storage/checked-file.ts';
 import { Losses, type LossReason } from './losses.ts';
-import {
-  countOf,
-  findSegments,
-  levelsOf,
-  mergeable,
-  mergedSegment,
-  newSegment,
-  spoolFolder,
-  spoolStateFile,
-  type Found,
-  type Segment,
-} from './spool-segments.ts';
-import { decodeRecords, encodeRecord, type Cursor, type SpoolRecord, type SpoolState } from './spool-record.ts';
+import { PendingLines, sizeOf, type Pending } from './pending-lines.ts';
+import { SpoolFiles } from './spool-files.ts';
+import { countOf, findSegments, levelsOf, spoolStateFile, type Found, type Segment } from './spool-segments.ts';
+import type { Cursor, SpoolRecord, SpoolState } from './spool-record.ts';
 
 /** After this many failed writes in a row, lines are sent without being stored. */
 const failuresUntilLoose = 3;
-const writeBytes = 256 * 2 ** 10;
 /** Limit for lines that are being sent without being stored. */
 const mostLoose = 100;
-
-interface Pending {
-  /** Undefined: only the cursor moves. */
-  line?: LogLine;
-  cursor?: Cursor;
-  unsure?: UnsureTime;
-  bytes: number;
-  /** The disk has rejected it once. */
-  isTried?: boolean;
-  stored: () => void;
-}
 
 export interface SpoolLimits {
   /**
@@ -57,7 +36,7 @@ export const standardSpoolLimits: SpoolLimits = {
  * A durable queue of log lines: plain segment files of checksummed lines. The boot ID of the start that stored a line
  * and its sequence identify it permanently, so the server stores it once even if it is sent again. Each start has a boot
  * ID of its own, because a folder can be copied or put back and then be continued twice. Sequences increase over all
- * starts: they give the order, and `acked` and `cursors` need no boot ID.
+ * starts: they give the order, and `acked` and `cursors` need no boot ID. Decision 0103.
  *
  * Order of writes: a line is on disk before it can be sent. The state is on disk before the last segment is removed, so
  * that no sequence is assigned twice. After a restart, existing segments are never appended to: a torn end stays at the
@@ -66,21 +45,16 @@ export const standardSpoolLimits: SpoolLimits = {
 export class Spool {
   readonly #disk: Disk;
   readonly #limits: SpoolLimits;
-  #segments: Segment[];
-  #active: Segment | undefined;
-  /** A segment with a partly failed write. */
-  #torn: Segment | undefined;
+  readonly #files: SpoolFiles;
   #state: SpoolState;
   #isSaved = true;
-  #pending: Pending[] = [];
-  #pendingBytes = 0;
+  readonly #pending: PendingLines;
   /** Lines that are sent without being stored. They are never stored later: they could arrive twice. */
   #loose: { record: SpoolRecord; entry: Pending }[] = [];
   readonly #looseId: string;
   #lastLoose = 0;
   #failures = 0;
   readonly #losses = new Losses();
-  #head: { segment: Segment; bytes: number; records: SpoolRecord[] } | undefined;
   #work: Promise<unknown> = Promise.resolve();
   /** Changes whenever lines wait to be stored or sent. */
   readonly activity = new Cell(0);
@@ -91,7 +65,8 @@ export class Spool {
     this.#looseId = looseId;
     this.#disk = disk;
     this.#limits = limits;
-    this.#segments = found.segments;
+    this.#files = new SpoolFiles(disk, found.segments, limits.segmentBytes);
+    this.#pending = new PendingLines(limits, this.#losses);
     this.#state = found.state;
     this.problems = found.problems;
   }
@@ -117,21 +92,21 @@ export class Spool {
 
   /** Nothing waits to be stored. */
   get isIdle(): boolean {
-    return this.#pending.length === 0 && this.#losses.isEmpty;
+    return this.#pending.entries.length === 0 && this.#losses.isEmpty;
   }
 
   /** For the status: lines that the server has not accepted, lines dropped in this run, and bytes of all segments. */
   get counters(): { waitingLines: number; droppedLines: number; bytes: number } {
     const { acked } = this.#state;
-    const open = this.#segments.filter((s) => s.last > acked);
+    const open = this.#files.segments.filter((s) => s.last > acked);
     const stored = open.reduce(
       (sum, s) => sum + Math.min(s.last - acked, s.lines ? countOf(s.lines) : s.last - s.first + 1),
       0,
     );
     return {
-      waitingLines: stored + this.#loose.length + this.#pending.filter((p) => p.line).length,
+      waitingLines: stored + this.#loose.length + this.#pending.entries.filter((p) => p.line).length,
       droppedLines: this.#losses.total,
-      bytes: this.#segments.reduce((sum, s) => sum + s.bytes, 0),
+      bytes: this.#files.bytes,
     };
   }
 
@@ -160,7 +135,7 @@ export class Spool {
     return this.#oneAtATime(async () => {
       if (this.isIdle) return;
       try {
-        for (let rounds = Math.ceil(this.#pendingBytes / writeBytes) + 1; rounds > 0 && !this.isIdle; rounds--) {
+        for (let rounds = this.#pending.writes; rounds > 0 && !this.isIdle; rounds--) {
           await this.#store();
         }
         this.#failures = 0;
@@ -179,9 +154,9 @@ export class Spool {
   next(max: number, maxBytes = Infinity): Promise<SpoolRecord[]> {
     return this.#oneAtATime(async () => {
       const unreadable: Segment[] = [];
-      for (const segment of this.#segments) {
+      for (const segment of this.#files.segments) {
         if (segment.last <= this.#state.acked) continue;
-        const records = await this.#read(segment);
+        const records = await this.#files.read(segment);
         if (records.length === 0) unreadable.push(segment);
         const open = records.filter((r) => r.sequence > this.#state.acked).slice(0, max);
         let bytes = 0;
@@ -199,7 +174,7 @@ export class Spool {
     return this.#oneAtATime(async () => {
       if (sequence <= this.#state.acked) return;
       this.#change({ acked: sequence });
-      const done = this.#segments.filter((s) => s.last <= sequence && s !== this.#active);
+      const done = this.#files.segments.filter((s) => s.last <= sequence && s !== this.#files.active);
       if (done.length > 0) await this.#remove(done);
     });
   }
@@ -216,8 +191,8 @@ export class Spool {
   nextLoose(max: number): readonly SpoolRecord[] {
     if (this.#loose.length === 0 && this.#failures >= failuresUntilLoose) {
       // Each line is tried on the disk first: otherwise the agent would not notice that the disk accepts writes again.
-      const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, mostLoose);
-      this.#forget(taken);
+      const taken = this.#pending.entries.filter((p) => p.line && p.isTried).slice(0, mostLoose);
+      this.#pending.forget(taken);
       this.#loose = taken.flatMap((entry) =>
         entry.line ? [{ record: { ...entry.line, bootId: this.#looseId, sequence: ++this.#lastLoose }, entry }] : [],
       );
@@ -247,9 +222,8 @@ export class Spool {
 
   /** Releases all waiters: nothing more will be stored. */
   giveUp(): void {
-    for (const { stored } of this.#pending.splice(0)) stored();
+    this.#pending.giveUp();
     for (const { entry } of this.#loose.splice(0)) entry.stored();
-    this.#pendingBytes = 0;
   }
 
   /** Removes unreadable segments, once readable lines after them were found. */
@@ -262,11 +236,7 @@ export class Spool {
 
   #enter(entry: Omit<Pending, 'stored' | 'bytes'>): Promise<void> {
     return new Promise((resolve) => {
-      const bytes = entry.line ? sizeOf(entry.line) : 0;
-      this.#pending.push({ ...entry, bytes, stored: resolve });
-      this.#pendingBytes += bytes;
-      const { pendingLines, pendingBytes } = this.#limits;
-      while (this.#pending.length > pendingLines || this.#pendingBytes > pendingBytes) this.#dropPending();
+      this.#pending.add(entry, resolve);
       this.activity.update((n) => n + 1);
     });
   }
@@ -284,14 +254,12 @@ export class Spool {
   }
 
   async #store(): Promise<void> {
-    let bytes = 0;
-    const batch = this.#pending.filter((p) => (bytes += p.bytes) <= writeBytes);
-    if (batch.length === 0 && this.#pending[0]) batch.push(this.#pending[0]);
+    const batch = this.#pending.batch();
     const lines = batch.flatMap(({ line, cursor, unsure }) =>
       line ? [{ ...line, ...(cursor && { cursor }), ...(unsure && { unsure }) }] : [],
     );
     const markers = this.#losses.take();
-    const before = this.#active;
+    const before = this.#files.active;
     try {
       await this.#append([...lines, ...markers]);
     } catch (error) {
@@ -299,12 +267,12 @@ export class Spool {
       for (const entry of batch) entry.isTried = true;
       throw error;
     }
-    this.#change({ stored: Math.max(this.#state.stored, this.#active?.last ?? 0) });
+    this.#change({ stored: Math.max(this.#state.stored, this.#files.active?.last ?? 0) });
     this.#takeCursors(batch.flatMap(({ cursor }) => (cursor ? [cursor] : [])));
-    this.#forget(batch);
+    this.#pending.forget(batch);
     for (const { stored } of batch) stored();
     // Once per segment, so that the next start need not read earlier segments.
-    if (this.#active && this.#active !== before) await this.#save().catch(() => {});
+    if (this.#files.active && this.#files.active !== before) await this.#save().catch(() => {});
     await this.#keepLimit();
     if (lines.length + markers.length > 0) this.activity.update((n) => n + 1);
   }
@@ -315,65 +283,9 @@ export class Spool {
     let sequence = this.#state.last;
     const { bootId } = this;
     const records = lines.map((line): SpoolRecord => ({ ...line, bootId, sequence: ++sequence }));
-    const bytes = encoded(records, bootId);
     // Sequences of a partly failed write are not reused: its torn lines may be read after a restart.
     this.#change({ last: sequence });
-    const open = this.#active && this.#active.bytes < this.#limits.segmentBytes ? this.#active : undefined;
-    const active = open ?? newSegment(bootId, first);
-    if (open) {
-      try {
-        await this.#disk.append(`${spoolFolder}/${active.name}`, bytes);
-      } catch (error) {
-        this.#active = undefined; // its end may be torn; earlier lines stay readable
-        this.#torn = open;
-        throw error;
-      }
-    } else {
-      await this.#disk.write(`${spoolFolder}/${active.name}`, bytes); // atomic, even if a file of this name exists
-      this.#segments.push(active);
-      this.#active = active;
-      await this.#mend();
-      await this.#merge();
-    }
-    active.last = sequence;
-    active.bytes += bytes.length;
-    for (const { level } of records) if (active.lines) active.lines[level]++;
-  }
-
-  /** Removes the remains of a failed write: its lines have new sequences by now and must not be read again. */
-  async #mend(): Promise<void> {
-    const torn = this.#torn;
-    if (!torn || !this.#segments.includes(torn)) return;
-    try {
-      const records = await this.#read(torn);
-      await this.#disk.write(`${spoolFolder}/${torn.name}`, encoded(records, torn.bootId));
-      this.#torn = undefined;
-    } catch {
-      // retried at the next segment
-    }
-  }
-
-  /** Bounds the number of files: offline, an agent that is restarted over and over begins a segment each time. */
-  async #merge(): Promise<void> {
-    const closed = this.#segments.filter((s) => s !== this.#active && s !== this.#torn);
-    for (const group of mergeable(closed, this.#limits.segmentBytes)) {
-      try {
-        const records = (await Promise.all(group.map((segment) => this.#read(segment)))).flat();
-        const merged = mergedSegment(group, 0);
-        const bytes = encoded(records, merged.bootId);
-        await this.#disk.write(`${spoolFolder}/${merged.name}`, bytes);
-        this.#segments = this.#segments.flatMap((s) =>
-          s === group[0]
-            ? [{ ...merged, bytes: bytes.length, lines: levelsOf(records) }]
-            : group.includes(s)
-              ? []
-              : [s],
-        );
-        for (const { name } of group) await this.#disk.remove(`${spoolFolder}/${name}`);
-      } catch {
-        return; // retried at the next segment
-      }
-    }
+    await this.#files.append(records, bootId, first);
   }
 
   #takeCursors(cursors: readonly Cursor[]): void {
@@ -382,18 +294,12 @@ export class Spool {
     this.#change({ cursors: { ...this.#state.cursors, ...known } });
   }
 
-  #forget(gone: readonly Pending[]): void {
-    const all = new Set(gone);
-    this.#pending = this.#pending.filter((p) => !all.has(p));
-    for (const { bytes } of gone) this.#pendingBytes -= bytes;
-  }
-
   async #keepLimit(): Promise<void> {
     const { totalBytes } = this.#limits;
-    const excess = () => this.#segments.reduce((sum, s) => sum + s.bytes, 0) - totalBytes;
+    const excess = () => this.#files.bytes - totalBytes;
     for (let now = excess(), before = Infinity; now > 0 && now < before; before = now, now = excess()) {
-      const closed = this.#segments.filter((s) => s !== this.#active);
-      for (const segment of closed) segment.lines ??= levelsOf(await this.#read(segment).catch(() => []));
+      const closed = this.#files.segments.filter((s) => s !== this.#files.active);
+      for (const segment of closed) segment.lines ??= levelsOf(await this.#files.read(segment).catch(() => []));
       const has = (s: Segment, level: Level): boolean => (s.lines?.[level] ?? 0) > 0;
       const level = levels.slice(0, -1).find((l) => closed.some((s) => has(s, l)));
       const oldest = level ? closed.find((s) => has(s, level)) : closed[0];
@@ -406,24 +312,22 @@ export class Spool {
 
   /** Removes the lines of one level from a segment. Returns false if the disk rejects the rest. */
   async #thin(segment: Segment, level: Level): Promise<boolean> {
-    const records = await this.#read(segment);
-    const kept = records.filter((r) => r.level !== level);
-    const bytes = encoded(kept, segment.bootId);
+    const records = await this.#files.read(segment);
     try {
       await this.#save(); // one of them may hold the newest cursor
-      await this.#disk.write(`${spoolFolder}/${segment.name}`, bytes);
+      await this.#files.rewrite(
+        segment,
+        records.filter((r) => r.level !== level),
+      );
     } catch {
       return false;
     }
     this.#lost(records.filter((r) => r.level === level));
-    segment.bytes = bytes.length;
-    if (segment.lines) segment.lines[level] = 0;
-    this.#head = undefined;
     return true;
   }
 
   async #dropSegment(segment: Segment): Promise<void> {
-    this.#lost(await this.#read(segment).catch(() => []));
+    this.#lost(await this.#files.read(segment).catch(() => []));
     await this.#remove([segment]);
   }
 
@@ -437,10 +341,7 @@ export class Spool {
       () => true,
       () => false,
     );
-    const gone = segments.filter((s) => isSaved || s !== this.#segments.at(-1));
-    for (const { name } of gone) await this.#disk.remove(`${spoolFolder}/${name}`).catch(() => {});
-    this.#segments = this.#segments.filter((s) => !gone.includes(s));
-    this.#head = undefined;
+    await this.#files.remove(segments.filter((s) => isSaved || s !== this.#files.segments.at(-1)));
   }
 
   async #save(): Promise<void> {
@@ -449,44 +350,4 @@ export class Spool {
     await this.#disk.write(spoolStateFile, encodeChecked(state));
     if (this.#state === state) this.#isSaved = true;
   }
-
-  async #read(segment: Segment): Promise<SpoolRecord[]> {
-    if (this.#head?.segment === segment && this.#head.bytes === segment.bytes) return this.#head.records;
-    const bytes = await this.#disk.read(`${spoolFolder}/${segment.name}`);
-    // Records beyond `last` come from a failed write; those lines have new sequences.
-    const records = bytes ? decodeRecords(bytes, segment.bootId).filter((r) => r.sequence <= segment.last) : [];
-    segment.lines ??= levelsOf(records);
-    this.#head = { segment, bytes: segment.bytes, records };
-    return records;
-  }
-
-  #dropPending(): void {
-    const wordy = levels
-      .map((level) => this.#pending.find((p) => p.line?.level === level))
-      .find((p) => p !== undefined);
-    const gone = wordy ?? this.#pending[0];
-    if (!gone) return;
-    this.#forget([gone]);
-    if (gone.line) this.#losses.addLine('the disk takes nothing', gone.line);
-    gone.stored();
-  }
-}
-
-/** The approximate size on disk and on the wire. */
-const sizeOf = ({ message, fields, caller, stack }: LogLine): number =>
-  message.length +
-  120 +
-  (stack?.length ?? 0) +
-  (caller ? JSON.stringify(caller).length : 0) +
-  Object.values(fields).reduce<number>((sum, v) => sum + (typeof v === 'string' ? v.length : 16), 0);
-
-function encoded(records: readonly SpoolRecord[], segmentId: string): Uint8Array {
-  const parts = records.map((record) => encodeRecord(record, segmentId));
-  const whole = new Uint8Array(parts.reduce((sum, p) => sum + p.length, 0));
-  let at = 0;
-  for (const p of parts) {
-    whole.set(p, at);
-    at += p.length;
-  }
-  return whole;
 }

@@ -41,13 +41,7 @@ export async function storeLines(
       pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs);
       const problem = errorText(error);
       if (failures === 1) local.warn('log lines cannot be stored', { error: problem });
-      setCondition(conditions, {
-        code: 'LOGS_NOT_STORED',
-        severity: 'error',
-        message: `Log lines cannot be stored: ${problem}`,
-        remedy:
-          "Make room on the disk and make the agent's folder writable; it is tried again. Some lines may be lost.",
-      });
+      setCondition(conditions, 'LOGS_NOT_STORED', { problem });
     }
     await clock.sleep(pauseMs, signal);
     if (failures === 0 && spool.isIdle && spool.activity.get() === seen) await spool.activity.changed(signal);

@@ -1,5 +1,5 @@
+import type { ConditionCode } from '@platform/contract/conditions/conditions';
 import { errorText, type Cell, type Clock, type Log } from '@platform/kit';
-import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Checkpoint, Network, NetworkState } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
@@ -18,7 +18,7 @@ const longestRetryMs = 10 * 60_000;
 /** The configuration whose additional networks are applied; `noContent`: none yet. */
 export interface NetworksApplied extends ConfigContent {
   /** Why another one is not applied; undefined: it is, or it is being applied. */
-  failure: { code: ErrorCode; reason: string } | undefined;
+  failure: { code: ConditionCode; reason: string } | undefined;
 }
 
 export interface AdditionalParts {
@@ -197,15 +197,13 @@ function reportNotApplied(networks: readonly AdditionalNetwork[], state: Network
   for (const { code: other, subject } of conditions.get())
     if (other === code && !names.has(subject ?? '')) clearCondition(conditions, code, subject);
   for (const network of names) {
-    const { what, remedy } = new PlatformError(code, { network, reason: missing(state) });
-    setCondition(conditions, { code, subject: network, severity: 'warning', message: what, remedy });
+    setCondition(conditions, code, { network, reason: missing(state) }, { subject: network });
   }
 }
 
 function reportRejected(rejected: Rejected, { applied, conditions }: AdditionalParts): void {
   const code = 'NETWORK_CHANGE_ROLLED_BACK';
   const { reason, sinceWall } = rejected;
-  const { what, remedy } = new PlatformError(code, { reason, retry: retryText(rejected) });
-  setCondition(conditions, { code, severity: 'error', message: what, remedy, sinceWall });
+  setCondition(conditions, code, { reason, retry: retryText(rejected) }, { sinceWall });
   applied.update((before) => ({ ...contentOf(before), failure: { code, reason: `rolled back: ${reason}` } }));
 }

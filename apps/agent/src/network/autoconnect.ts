@@ -1,4 +1,4 @@
-import { primaryOf, type KnownNetwork, type Mode } from '../machines/network-rules.ts';
+import { primaryOf, type KnownNetwork, type Mode } from '../state-machines/network-rules.ts';
 import type { Network, NetworkState } from '../os/network-port.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { bluetoothUuids, improvUuids } from '@platform/contract/bluetooth-provisioning';
+import { bluetoothUuids, improvUuids } from '@platform/contract/provisioning/bluetooth';
 import { Cell, changedOr, errorText, type Clock } from '@platform/kit';
 import type { Bluetooth, BluetoothState, GattService, GattWrite, WriteRefusal } from '../os/bluetooth-port.ts';
 import type { BluetoothWanted } from './bluetooth-wanted.ts';

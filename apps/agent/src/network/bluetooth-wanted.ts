@@ -1,4 +1,4 @@
-import type { State } from '../machines/provisioning-state.ts';
+import type { State } from '../state-machines/provisioning-state.ts';
 import { hotspotSsid, type NetworkSettings } from './network-settings.ts';
 
 export type BluetoothWanted =

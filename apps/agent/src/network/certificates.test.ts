@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey } from 'node:crypto';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { Cell } from '@platform/kit';
 import { FakeClock, issue } from '@platform/kit/testing';
 import type { Condition } from '../health/conditions.ts';

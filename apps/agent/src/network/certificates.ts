@@ -1,6 +1,6 @@
 // Certificates and keys of enterprise networks, before a network is joined with them.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import type { ConditionCode } from '@platform/contract/conditions/conditions';
 import { changedOr, type Cell, type Clock } from '@platform/kit';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { AdditionalNetwork, NetworkSettings } from './network-settings.ts';
@@ -80,8 +80,7 @@ export function withUsableNetworks(settings: NetworkSettings, conditions: Condit
   }
   clearOthers(conditions, unusableCode, problems);
   for (const [network, reason] of problems) {
-    const { what, remedy } = new PlatformError(unusableCode, { network, reason });
-    setCondition(conditions, { code: unusableCode, subject: network, severity: 'error', message: what, remedy });
+    setCondition(conditions, unusableCode, { network, reason }, { subject: network });
   }
   if (problems.size === 0) return settings;
   return {
@@ -94,7 +93,7 @@ export function withUsableNetworks(settings: NetworkSettings, conditions: Condit
   };
 }
 
-function clearOthers(conditions: ConditionSet, code: string, kept: ReadonlyMap<string, unknown>): void {
+function clearOthers(conditions: ConditionSet, code: ConditionCode, kept: ReadonlyMap<string, unknown>): void {
   for (const condition of conditions.get())
     if (condition.code === code && !kept.has(condition.subject ?? ''))
       clearCondition(conditions, code, condition.subject);
@@ -122,8 +121,7 @@ export async function keepCertificates(parts: CertificateParts, signal: AbortSig
     );
     clearOthers(conditions, expiredCode, expired);
     for (const [network, found] of expired) {
-      const { what, remedy } = new PlatformError(expiredCode, { network, ...found });
-      setCondition(conditions, { code: expiredCode, subject: network, severity: 'warning', message: what, remedy });
+      setCondition(conditions, expiredCode, { network, ...found }, { subject: network });
     }
     const hasAny = goal.additional.some(({ eap_method: method }) => method !== '');
     if (settings.get() !== goal) continue;

@@ -21,7 +21,7 @@ interface Undo {
   before: readonly Before[];
   /** Names of the networks that the change adds. */
   added: readonly string[];
-  /** Identifies the networks of the change; empty: an agent before this version wrote the file. */
+  /** Identifies the networks of the change. */
   digest: string;
 }
 
@@ -73,7 +73,7 @@ export class ChangeUndo {
   /**
    * Restores the profiles before the change, also after a power cut in its middle; else does nothing.
    *
-   * @returns the digest of the change; undefined: there was none, or it is unknown
+   * @returns the digest of the change; undefined: there was none
    */
   async restore(): Promise<string | undefined> {
     const { value: undo } = await readChecked(this.#disk, undoFile, undoOf);
@@ -89,7 +89,7 @@ export class ChangeUndo {
     for (const { uuid, mark } of this.#network.state.get().profiles)
       if (mark?.kind === 'additional' && added.includes(mark.name)) await this.#network.remove(uuid);
     await this.forget();
-    return digest === '' ? undefined : digest;
+    return digest;
   }
 }
 
@@ -103,7 +103,8 @@ function networksOf(value: unknown): readonly AdditionalNetwork[] {
 }
 
 function undoOf(value: unknown): Undo {
-  const { before, added = [], digest = '' } = value as Partial<Record<keyof Undo, unknown>>;
-  if (!Array.isArray(before) || !Array.isArray(added)) throw new Error('it names no networks');
-  return { before: before as Before[], added: added as string[], digest: String(digest) };
+  const { before, added, digest } = value as Partial<Record<keyof Undo, unknown>>;
+  if (!Array.isArray(before) || !Array.isArray(added) || typeof digest !== 'string')
+    throw new Error('it names no networks');
+  return { before: before as Before[], added: added as string[], digest };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { Cell, createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import type { Condition } from '../health/conditions.ts';

@@ -1,4 +1,3 @@
-import { PlatformError } from '@platform/contract/errors';
 import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Network, NetworkState } from '../os/network-port.ts';
@@ -87,6 +86,5 @@ async function nextChange(
 
 function report(country: string, reason: string, conditions: ConditionSet): void {
   if (country === '' || reason === '') return clearCondition(conditions, code);
-  const { what, remedy } = new PlatformError(code, { country, reason });
-  setCondition(conditions, { code, severity: 'warning', message: what, remedy });
+  setCondition(conditions, code, { country, reason });
 }

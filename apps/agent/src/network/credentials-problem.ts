@@ -1,6 +1,6 @@
 import { anyChanged, Cell, type Clock } from '@platform/kit';
 import type { ConditionSet } from '../health/condition-set.ts';
-import { linkCodes } from '../health/link-codes.ts';
+import { isLinkCode } from '../health/link-codes.ts';
 import type { NetworkStatus } from './network-status.ts';
 import { watchWaitingCode } from './waiting-code.ts';
 
@@ -57,7 +57,7 @@ function problemIn(of: ProblemParts, stuck: object | undefined, useless: object 
   if (found.get() && !useless) return none;
   const ofCode = problemOfCode(of, stuck);
   if (!useless || ofCode.about) return ofCode;
-  const shown = conditions.get().find(({ code }) => (linkCodes as readonly string[]).includes(code));
+  const shown = conditions.get().find(({ code }) => isLinkCode(code));
   const why = shown ? `${shown.message} ${shown.remedy}` : 'The management server has not answered.';
   return { text: `The credentials of this device have never worked. ${why}`, about: useless, hasUnproven: true };
 }

@@ -39,7 +39,7 @@ const checkMs = 5_000;
 const silentMs = 40_000;
 const stopMs = 1_000;
 const pause = { firstMs: 500, longestMs: 60_000, settledMs: 60_000 };
-/** Starts in a row that never became ready, after which the part fails. */
+/** Starts in a row that never became ready, after which the task fails. */
 const hopelessStarts = 4;
 /** Messages in a burst, and each second after it. */
 const rate = { burst: 100, perSecond: 10 };

@@ -56,7 +56,7 @@ test('the condition comes after a minute on a fallback network and goes five min
   const [condition] = conditions.get();
   assert.equal(
     condition?.message,
-    'The machine is online only by wwan0, a network of lower priority than another configured one. Last failure: Office, network not found.',
+    'The machine is online only through wwan0, which has a lower priority than another configured network. Last failure: Office, network not found.',
   );
   assert.equal(condition?.sinceWall, clock.wall() - 60 * seconds);
 

@@ -1,5 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
-import { attemptResults } from '@platform/contract/network-states';
+import { attemptResults } from '@platform/contract/machine/network-states';
 import { changedOr, type Cell, type Clock } from '@platform/kit';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { NetworkStatus } from './network-status.ts';
@@ -27,19 +26,15 @@ export async function watchFallback(
       if (!isSet) clearCondition(conditions, code);
     }
     if (isSet && isFallback && status)
-      setCondition(conditions, fallbackCondition(status, clock.wall() - (now - since)));
+      setCondition(conditions, code, fallbackOf(status), { sinceWall: clock.wall() - (now - since) });
     if (isFallback === isSet) await network.changed(signal);
     else await changedOr(network, due - now, clock, signal);
   }
 }
 
-function fallbackCondition(status: NetworkStatus, sinceWall: number) {
+function fallbackOf(status: NetworkStatus) {
   const link = status.links.find(({ hasDefaultRoute }) => hasDefaultRoute);
   const network = link ? link.ssid || link.interface : 'another network';
   const failed = status.attempts.find(({ result, network: name }) => result !== 'ok' && name !== network);
-  const error = new PlatformError('NETWORK_FALLBACK', {
-    network,
-    ...(failed && { failed: failed.network, reason: attemptResults[failed.result].text }),
-  });
-  return { code, severity: 'warning', message: error.what, remedy: error.remedy, sinceWall } as const;
+  return { network, ...(failed && { failed: failed.network, reason: attemptResults[failed.result].text }) };
 }

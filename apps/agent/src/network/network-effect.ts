@@ -11,7 +11,7 @@ function refusal(rows: NetworkRows | undefined): Actual['networkFailure'] {
 }
 
 /**
- * The observed state with what the network part has put in effect. A revision counts once its rows are measured, too:
+ * The observed state with what the network task has put in effect. A revision counts once its rows are measured, too:
  * before that, nothing shows whether its networks can act on this machine.
  */
 export function withNetworks(actual: Actual, applied: NetworksApplied, status: NetworkStatus | undefined): Actual {

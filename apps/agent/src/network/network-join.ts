@@ -1,5 +1,5 @@
 import { changedOr, errorText, within, type Cell, type Clock, type Log } from '@platform/kit';
-import type { JoinAnswer } from '../machines/network-rules.ts';
+import type { JoinAnswer } from '../state-machines/network-rules.ts';
 import type { Connectivity, JoinResult, Network } from '../os/network-port.ts';
 import { attemptText } from './attempt-words.ts';
 import { isIpv6Only } from './network-notes.ts';

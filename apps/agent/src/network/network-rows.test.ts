@@ -1,7 +1,7 @@
 // From what is observed to one row for each configured network.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import type { LinkDevice, NetworkState, SavedProfile, VisibleNetwork } from '../os/network-port.ts';
 import { digestOf } from './additional-plan.ts';
 import { configuredNetworks, ineffectiveNetworks, withSince, type NetworkRow, type RowSource } from './network-rows.ts';

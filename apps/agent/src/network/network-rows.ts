@@ -1,11 +1,11 @@
 // One row for each configured network: what became of it on this machine, from what was observed. Pure.
-import type { Ineffective } from '@platform/contract/config-effect';
-import type { networkRowStates } from '@platform/contract/network-states';
-import { inOrder } from '../machines/network-rules.ts';
+import type { Ineffective } from '@platform/contract/config/effect';
+import type { networkRowStates } from '@platform/contract/machine/network-states';
+import { inOrder } from '../state-machines/network-rules.ts';
 import type { LinkDevice, NetworkState, SavedProfile } from '../os/network-port.ts';
 import type { ConfigContent } from '../state/state.ts';
 import { digestOf } from './additional-plan.ts';
-import type { LinkStatus } from './link-history.ts';
+import type { LinkStatus } from './connection-history.ts';
 import { modeOf, type AdditionalNetwork, type NetworkSettings } from './network-settings.ts';
 import type { NetworkAttempt } from './network-status.ts';
 import { observationOf, radioOf } from './observation.ts';

@@ -1,8 +1,8 @@
-import type { AgentConfig } from '@platform/contract/agent-config';
-import type { ErrorCode } from '@platform/contract/errors';
-import { ssidOfHotspot } from '@platform/contract/hotspot';
-import type { Mode } from '../machines/network-rules.ts';
-import { limitsFrom, type Settings } from '../machines/provisioning-state.ts';
+import type { AgentConfig } from '@platform/contract/config/agent-config';
+import type { ConditionCode } from '@platform/contract/conditions/conditions';
+import { ssidOfHotspot } from '@platform/contract/provisioning/hotspot';
+import type { Mode } from '../state-machines/network-rules.ts';
+import { limitsFrom, type Settings } from '../state-machines/provisioning-state.ts';
 import type { Hotspot } from '../os/network-port.ts';
 import type { ConfigContent, NetworkSources, Wanted } from '../state/state.ts';
 
@@ -18,7 +18,7 @@ export interface NetworkSettings extends ConfigContent {
   config: AgentConfig['network_configuration'];
   additional: readonly AdditionalNetwork[];
   /** Networks that no server can accept, and why, as a clause. Absent: none. */
-  unusable?: readonly { network: AdditionalNetwork; code: ErrorCode; reason: string }[];
+  unusable?: readonly { network: AdditionalNetwork; code: ConditionCode; reason: string }[];
   /** Absent: not known. */
   sources?: NetworkSources;
 }

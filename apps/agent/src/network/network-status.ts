@@ -1,6 +1,6 @@
 import type { Connectivity, JoinFailure } from '../os/network-port.ts';
 import type { NetworkRows } from './network-rows.ts';
-import type { LinkStatus } from './link-history.ts';
+import type { LinkStatus } from './connection-history.ts';
 
 /** What the agent does with the network, for the status, the report and the log. Instants: ms since 1970. */
 export interface NetworkStatus {

@@ -1,4 +1,4 @@
-import type { KnownNetwork, Observation } from '../machines/network-rules.ts';
+import type { KnownNetwork, Observation } from '../state-machines/network-rules.ts';
 import type { LinkDevice, NetworkState, SavedProfile } from '../os/network-port.ts';
 import { connectivityAt } from './connectivity-watch.ts';
 

@@ -1,6 +1,6 @@
 // What the provisioning endpoints (portal, provisioning RPC, Bluetooth) show, and what a user enters there. They run in
 // a child process without root; these messages are all that passes between it and the agent.
-import type { AttemptResult } from '../machines/join-results.ts';
+import type { AttemptResult } from '../state-machines/join-results.ts';
 import type { WriteRefusal } from '../os/bluetooth-port.ts';
 import type { WifiSecurity } from '../os/network-port.ts';
 

@@ -1,5 +1,5 @@
 import { Cell, type Clock, type Log } from '@platform/kit';
-import type { JoinAnswer } from '../machines/network-rules.ts';
+import type { JoinAnswer } from '../state-machines/network-rules.ts';
 import type { Network } from '../os/network-port.ts';
 import type { Disk } from '../os/ports.ts';
 import { digestOf, digestOfAll, profileOf } from './additional-plan.ts';

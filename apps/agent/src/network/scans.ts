@@ -1,6 +1,6 @@
 import type { Clock, Log } from '@platform/kit';
-import { wantsToClimb } from '../machines/provisioning-memory.ts';
-import type { State } from '../machines/provisioning-state.ts';
+import { wantsToClimb } from '../state-machines/provisioning-memory.ts';
+import type { State } from '../state-machines/provisioning-state.ts';
 import type { Network } from '../os/network-port.ts';
 
 const scanEveryMs = 15_000;

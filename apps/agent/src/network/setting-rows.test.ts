@@ -1,7 +1,7 @@
 // What the settings of a radio do on machines with and without one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import type { LinkDevice, NetworkState } from '../os/network-port.ts';
 import type { NetworkRow } from './network-rows.ts';
 import { noMemory } from './row-memory.ts';

@@ -1,5 +1,5 @@
 // Rows of the settings of a radio, and the settings that can never act on a machine without one. Pure.
-import type { Ineffective } from '@platform/contract/config-effect';
+import type { Ineffective } from '@platform/contract/config/effect';
 import type { NetworkState } from '../os/network-port.ts';
 import type { CountryOutcome } from './country.ts';
 import type { NetworkSettings } from './network-settings.ts';

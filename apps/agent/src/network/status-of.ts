@@ -1,16 +1,16 @@
-import { deadline } from '../machines/provisioning.ts';
-import { isUserActive } from '../machines/provisioning-memory.ts';
-import { moves } from '../machines/provisioning-moves.ts';
-import type { State } from '../machines/provisioning-state.ts';
-import { spacingMs } from '../machines/reboot-spacing.ts';
+import { deadline } from '../state-machines/provisioning-step.ts';
+import { isUserActive } from '../state-machines/provisioning-memory.ts';
+import { moves } from '../state-machines/provisioning-moves.ts';
+import type { State } from '../state-machines/provisioning-state.ts';
+import { spacingMs } from '../state-machines/reboot-spacing.ts';
 import type { LinkDevice, NetworkState } from '../os/network-port.ts';
 import { connectivityAt } from './connectivity-watch.ts';
-import type { LinkStatus } from './link-history.ts';
+import type { LinkStatus } from './connection-history.ts';
 import { networkNotes } from './network-notes.ts';
 import { waitingFields } from './network-settings.ts';
 import { linksOf } from './observation.ts';
 import type { NetworkAttempt, NetworkStatus } from './network-status.ts';
-import { releasedText, type Released } from './release.ts';
+import { handedOverText, type HandedOver } from './hand-over.ts';
 
 const modes: Readonly<Record<State['at'], NetworkStatus['mode']>> = {
   unmanaged: 'unmanaged',
@@ -36,7 +36,7 @@ export interface StatusSource {
   radio: { used: string; expected: string };
   attempts: readonly NetworkAttempt[];
   /** What became of the profiles and files of this agent when the configuration disabled network management. */
-  released: Released;
+  handedOver: HandedOver;
   /** Start of the state, ms since 1970. */
   sinceWall: number;
   now: number;
@@ -51,7 +51,7 @@ export function statusOf(of: StatusSource): NetworkStatus {
   return {
     mode: modes[machine.at],
     sinceWall,
-    why: whyOf(of),
+    why: reasonOf(of),
     next: text,
     nextWall: at === Infinity ? null : wallSecond(of, at),
     hasLink: links.length > 0,
@@ -87,9 +87,9 @@ function waitingOf(machine: State, now: number): NetworkStatus['hotspotWaiting']
 export const waitingText = (of: NetworkStatus['hotspotWaiting'] | undefined): string =>
   !of || of.fields.length === 0 ? '' : `the hotspot runs with its earlier ${of.fields.join(', ')}, because ${of.why}`;
 
-function whyOf({ machine, network, released }: StatusSource): string {
+function reasonOf({ machine, network, handedOver }: StatusSource): string {
   if (machine.at === 'unmanaged')
-    return ['disable_network_configuration is true', releasedText(released)].filter(Boolean).join('; ');
+    return ['disable_network_configuration is true', handedOverText(handedOver)].filter(Boolean).join('; ');
   const manager = {
     starting: 'the state of the network is not known yet',
     absent: 'NetworkManager is not installed or does not run',

@@ -1,4 +1,4 @@
-import type { State } from '../machines/provisioning-state.ts';
+import type { State } from '../state-machines/provisioning-state.ts';
 import type { NetworkState, VisibleNetwork } from '../os/network-port.ts';
 import type { CredentialsProblem } from './credentials-problem.ts';
 import { attemptText } from './attempt-words.ts';

@@ -15,6 +15,7 @@ export function thisHost(): Host {
     bootId: machineBootId(),
     timeZone,
     isSupervisedBySystemd: isOwnUnit(),
+    abilities: { managesNetworks: false, managesSystem: false },
   };
 }
 

@@ -1,6 +1,6 @@
 import { readFile, realpath, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { FileSystemFacts } from './ports.ts';
 
 /** A mounted file system, as in /proc/self/mountinfo. */

@@ -1,5 +1,5 @@
 import type { Cell } from '@platform/kit';
-import type { Connectivity, JoinFailure } from '../machines/join-results.ts';
+import type { Connectivity, JoinFailure } from '../state-machines/join-results.ts';
 import type { RestoredFile } from './managed-files.ts';
 
 export type { Connectivity, JoinFailure };

@@ -1,5 +1,5 @@
 import type { Position } from './ports.ts';
-import { parseObject } from '@platform/contract/json-object';
+import { parseObject } from '@platform/contract/text/json-object';
 
 // The marks that the output relay writes between the lines of a program. A program does not begin a line with this
 // character by chance.

@@ -1,5 +1,6 @@
-import type { ResourceReport } from '@platform/contract/resource-report';
-import type { RestartStatus } from '@platform/contract/machine';
+import type { Abilities } from '@platform/contract/config/effect';
+import type { ResourceReport } from '@platform/contract/machine-server/resource-report';
+import type { RestartStatus } from '@platform/contract/machine-server/machine-server';
 import type { Clock } from '@platform/kit';
 import type { DroppedOutput } from './output-marks.ts';
 
@@ -268,10 +269,8 @@ export interface Host {
   isSupervisedBySystemd: boolean;
   /** A supervisor other than systemd restarts the agent when it exits. */
   isKept?: boolean;
-  /** The agent may change the networks of this machine; left out: it may not. */
-  managesNetworks?: boolean;
-  /** The agent may change files and packages of the operating system; left out: it may not. */
-  managesSystem?: boolean;
+  /** What this agent may change; an agent that a user tries out changes nothing. */
+  abilities: Abilities;
 }
 
 /** The file system of the agent's folder. */
@@ -318,6 +317,8 @@ export interface HostFacts {
   temperatureCelsius?: number;
   uptimeSeconds?: number;
   bootReason?: BootReason;
+  /** Name of the IANA time zone database. */
+  timeZone?: string;
 }
 
 /** What a machine uses. What it does not report is left out. */

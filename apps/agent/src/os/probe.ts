@@ -1,7 +1,7 @@
 import { request as plain } from 'node:http';
 import { request as secure } from 'node:https';
-import { parseRestartStatus } from '@platform/contract/machine';
-import { parseResourceReport } from '@platform/contract/resource-report';
+import { parseRestartStatus } from '@platform/contract/machine-server/machine-server';
+import { parseResourceReport } from '@platform/contract/machine-server/resource-report';
 import { errorText, within, type Clock } from '@platform/kit';
 import type { Probe } from './ports.ts';
 import type { RequestTrace } from './request-trace.ts';

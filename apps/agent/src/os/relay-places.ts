@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { logSocketVersion } from '@platform/contract/log-socket';
+import { logSocketVersion } from '@platform/contract/machine-server/log-socket';
 import { inMemory } from '@platform/kit/node';
 
 /** Relative to the root: the lines that the machine server sends to the socket, one JSON object each. */

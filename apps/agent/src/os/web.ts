@@ -6,7 +6,7 @@ import type { Web, WebAnswer } from './ports.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /** http, https and local files. `send`: the runtime's own fetch by default. */
-export const webBy = (send: typeof fetch = fetch, tracing?: { trace: RequestTrace; clock: Clock }): Web => {
+export const createWeb = (send: typeof fetch = fetch, tracing?: { trace: RequestTrace; clock: Clock }): Web => {
   const web = plainWeb(send);
   return tracing ? { ask: (...request) => tracedAsk(web, tracing, ...request) } : web;
 };
@@ -66,7 +66,7 @@ const plainWeb = (send: typeof fetch): Web => ({
   },
 });
 
-export const systemWeb: Web = webBy();
+export const systemWeb: Web = createWeb();
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

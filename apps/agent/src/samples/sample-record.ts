@@ -1,5 +1,5 @@
 // A sample on disk: one line of a segment.
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import type { UnsureTime } from '../clock/device-time.ts';
 import { decodeChecked, encodeChecked } from '../storage/checked-file.ts';
 import type { Sample } from './sample.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import type { UnsureTime } from '../clock/device-time.ts';
 import type { Disk } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';

@@ -1,4 +1,4 @@
-import { serverName } from '@platform/contract/machine';
+import { serverName } from '@platform/contract/machine-server/machine-server';
 import type { Log } from '@platform/kit';
 import type { Device, ProcessInfo } from '../os/ports.ts';
 import type { ServerStatus } from '../state/state.ts';

@@ -1,6 +1,6 @@
 import { errorText, Inbox, run, type Cell, type Clock, type Log } from '@platform/kit';
-import { machineEnvironment } from '@platform/contract/machine';
-import * as machine from '../machines/server-process.ts';
+import { machineEnvironment } from '@platform/contract/machine-server/machine-server';
+import * as machine from '../state-machines/server-process.ts';
 import { fileProblem, lackingResource } from '../os/file-problem.ts';
 import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import { exitReason, isInBackground, notReadyReason, reportedLines } from '../state/exit-reason.ts';
@@ -227,7 +227,7 @@ async function untilExit(
     lines = await readLines();
     conflict = (await findPortConflict(device, lines)) ?? conflict;
     const message = isTooSlow ? 'the machine server was not ready in time' : 'the machine server ended by itself';
-    log.error(message, { how, pid: process.id.pid, lastLines: lines, obstacle: conflict });
+    log.error(message, { how, pid: process.id.pid, lastLines: lines, conflict });
   }
   publish({
     ...nothingYet.server,

@@ -9,7 +9,7 @@ export interface ServerRecord extends ProcessId {
   from: Position | undefined;
   /** Checksum of the credentials that it was started with. */
   credentials: string;
-  /** Checksum of the environment that it was started with; undefined: an earlier agent did not record it. */
+  /** Checksum of the environment that it was started with; undefined: it was adopted without a record. */
   environment?: string;
   /** Set once the server was ready. */
   url?: string;

@@ -1,4 +1,4 @@
-import { parseReadyLine, serverName, type RestartStatus } from '@platform/contract/machine';
+import { parseReadyLine, serverName, type RestartStatus } from '@platform/contract/machine-server/machine-server';
 import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Device, FileWatch, Position, Probe, RunningProcess } from '../os/ports.ts';
 import { exitReason, reportedLines } from '../state/exit-reason.ts';

@@ -1,6 +1,6 @@
 // Decides when a restart may interrupt a machine: specification, Versioning 2. Pure: the time is a parameter.
-import type { MaintenanceWindow } from '@platform/contract/agent-config';
-import { windowState, windowTimeText } from '@platform/contract/maintenance-window';
+import type { MaintenanceWindow } from '@platform/contract/config/agent-config';
+import { windowState, windowTimeText } from '@platform/contract/config/maintenance-window';
 import type { ServerStatus } from './state.ts';
 
 const hourMs = 3_600_000;

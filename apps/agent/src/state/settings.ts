@@ -1,4 +1,4 @@
-import type { AgentConfig } from '@platform/contract/agent-config';
+import type { AgentConfig } from '@platform/contract/config/agent-config';
 import type { Settings, SystemSettings } from './state.ts';
 
 /** The fields that this agent acts on, in its own units. */

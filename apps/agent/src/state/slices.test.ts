@@ -1,5 +1,6 @@
 // Which slices have put a configuration in effect: a slice with a failure is never "in effect".
-import { defaultAgentConfig } from '@platform/contract/agent-config';
+import { actedOn } from '@platform/contract/config/effect';
+import { defaultAgentConfig } from '@platform/contract/config/agent-config';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextSlices } from '../config/applied.ts';
@@ -26,7 +27,7 @@ const release = {
   target: 't',
   isUnsigned: false,
   deltas: [],
-  wish: 'stable',
+  desired: 'stable',
 };
 /** A content of its own for each number. */
 const saved = (revision: number, text = 'saved'): ConfigContent => ({
@@ -58,6 +59,7 @@ const wanted: Wanted = {
   agent: release,
   clearance: 0,
   systemUpgrades: 0,
+  orders: [],
   isFresh: true,
 };
 const install: InstallStatus = {
@@ -75,7 +77,11 @@ const config: ServerConfig = {
 };
 const server: ServerStatus = { ...nothingYet.server, at: 'running', running: id, url: 'u', config, environment: '{}' };
 const actual: Actual = { ...nothingYet, server, install, agentInstall: install, acted: { settings: saved(7) } };
-const actor: Actor = { platform: 'linux/amd64', isReplaceable: true, markOf: (env) => JSON.stringify(env) };
+const actor: Actor = {
+  actsOn: actedOn('linux/amd64', { managesNetworks: false, managesSystem: false }),
+  isReplaceable: true,
+  markOf: (env) => JSON.stringify(env),
+};
 
 const withServer = (change: Partial<ServerStatus>): Actual => ({ ...actual, server: { ...server, ...change } });
 const withConfig = (change: Partial<ServerConfig>): Actual => withServer({ config: { ...config, ...change } });

@@ -1,5 +1,4 @@
-import { actedOn } from '@platform/contract/config-effect';
-import type { ResourceState } from '@platform/contract/resource-report';
+import type { ResourceState } from '@platform/contract/machine-server/resource-report';
 import {
   contentOf,
   isSameConfig,
@@ -28,12 +27,8 @@ export type SliceLook = Pick<SliceStatus, 'at' | 'code' | 'reason' | 'ineffectiv
 
 /** The machine that applies the configuration. */
 export interface Actor {
-  /** linux/amd64 … */
-  platform: string;
-  /** The agent may change the networks of this machine; left out: it may not. */
-  managesNetworks?: boolean;
-  /** The agent may change files and packages of the operating system; left out: it may not. */
-  managesSystem?: boolean;
+  /** Fields that the agent acts on, as `section.key`. */
+  actsOn: readonly string[];
   /** The agent was started from bin/, so it can be replaced. */
   isReplaceable: boolean;
   /**
@@ -63,12 +58,7 @@ const laggingOn = (content: ConfigContent | undefined, observed: Observed): Obse
 
 /** Which slices have applied the desired configuration, and why the others have not. */
 export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Record<SliceName, SliceLook> {
-  const acted = new Set(
-    actedOn(actor.platform, {
-      managesNetworks: actor.managesNetworks ?? false,
-      managesSystem: actor.managesSystem ?? false,
-    }).map((field) => field.split('.')[0] ?? ''),
-  );
+  const acted = new Set(actor.actsOn.map((field) => field.split('.')[0] ?? ''));
   const look = (name: SliceName): SliceLook => {
     const sections = sectionsOf[name];
     const isActing = name === 'server' || sections.some((section) => acted.has(section));

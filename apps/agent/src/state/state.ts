@@ -1,7 +1,7 @@
-import type { ServerStateName, SliceStateName, UpdateStateName } from '@platform/contract/program-states';
-import type { AgentConfig, MaintenanceWindow, NetworkPlace } from '@platform/contract/agent-config';
-import type { Ineffective } from '@platform/contract/config-effect';
-import type { ResourceReport } from '@platform/contract/resource-report';
+import type { ServerStateName, SliceStateName, UpdateStateName } from '@platform/contract/machine/program-states';
+import type { AgentConfig, MaintenanceWindow, NetworkPlace } from '@platform/contract/config/agent-config';
+import type { Ineffective } from '@platform/contract/config/effect';
+import type { ResourceReport } from '@platform/contract/machine-server/resource-report';
 import type { RestartDecision } from './may-restart.ts';
 import type { Bad, Trial } from './trial-file.ts';
 
@@ -28,7 +28,7 @@ export interface Release {
   isUnsigned: boolean;
   deltas: readonly Delta[];
   /** Text of the configuration, for display: stable, 1.4.0, a URL. */
-  wish: string;
+  desired: string;
 }
 
 /** The fields of the `agent` object that this agent reads, resolved over all layers. Durations in ms. */
@@ -141,8 +141,22 @@ export interface Wanted extends ConfigContent {
   clearance: number;
   /** Number of times that an operator requested an upgrade of the operating system. */
   systemUpgrades: number;
+  /** Orders of operators that wait for this machine. */
+  orders: readonly { readonly id: string; readonly kind: OrderKind }[];
   /** The management server answered in this run. False: the state comes from the cache or the defaults. */
   isFresh: boolean;
+}
+
+/** What an operator orders of this machine, beside a restart of the machine server. */
+export type OrderKind = 'restart agent' | 'reboot';
+
+export interface OrderStatus {
+  id: string;
+  at: 'begun' | 'done' | 'failed';
+  /** A sentence; empty: none. */
+  reason: string;
+  /** ms since 1970. */
+  sinceWall: number;
 }
 
 /** A failure that lasts until its cause is gone. The report turns it into a condition. */
@@ -303,6 +317,8 @@ export interface Actual {
   systemFailure?: { code: string; reason: string } | undefined;
   /** The newest requested upgrade of the operating system that is done; undefined: not known. */
   upgradesDone?: number | undefined;
+  /** The newest order of each kind that this agent has taken; absent: not read yet. */
+  orders?: readonly OrderStatus[];
   slices: Slices;
   /** Number of the configuration that all slices with an effect have in effect now; 0: none. */
   applied: number;

@@ -7,13 +7,6 @@ const two = '2.0.0-000000000002';
 const since = 1_790_000_000;
 const entry = (more: Partial<Bad> = {}): Bad => ({ id: one, clearance: 0, since, reason: 'it hangs', ...more });
 
-/** The reader of the agents before the code lines. */
-const readByOlderAgent = (text: string) =>
-  text.split('\n').flatMap((line) => {
-    const [id = '', clearance, at, ...reason] = line.split(' ');
-    return /^[A-Za-z0-9._+-]+-[0-9a-f]{12}$/.test(id) ? [`${id} ${clearance} ${at} ${reason.join(' ')}`] : [];
-  });
-
 /** What the gate script does: it removes the lines that begin with the id, and appends a line without a code. */
 const addedByGate = (text: string, id: string, reason: string): string =>
   `${text
@@ -24,26 +17,18 @@ const addedByGate = (text: string, id: string, reason: string): string =>
 
 const sentence = `after 10 minutes: ${unreached}`;
 
-test('the code of an entry survives the file, and an older agent reads the entry without it', () => {
+test('the code of an entry survives the file', () => {
   const text = withBad(withBad('', entry({ code: 'CLOUD_UNREACHED', reason: 'any sentence' })), entry({ id: two }));
   assert.deepEqual(readBadLines(text), [
     entry({ code: 'CLOUD_UNREACHED', reason: 'any sentence' }),
     entry({ id: two }),
   ]);
-  assert.deepEqual(readByOlderAgent(text), [`${one} 0 ${since} any sentence`, `${two} 0 ${since} it hangs`]);
 });
 
 const rows: [name: string, bad: Partial<Bad>, isReleased: boolean][] = [
   ['the code, whatever the sentence', { code: 'CLOUD_UNREACHED', reason: 'reworded' }, true],
   ['another code, whatever the sentence', { code: 'NOT_READY', reason: sentence }, false],
-  ['an older record with the sentence', { reason: sentence }, true],
-  ['an older record, one minute', { reason: `after 1 minute: ${unreached}` }, true],
-  [
-    'an older record with a second failed check',
-    { reason: `after 10 minutes: it did not get ready; ${unreached}` },
-    false,
-  ],
-  ['an older record with another reason', { reason: 'it hangs' }, false],
+  ['no code', { reason: sentence }, false],
 ];
 for (const [name, bad, isReleased] of rows) {
   test(`only failing to reach the server releases from quarantine: ${name}`, () => {

@@ -1,7 +1,6 @@
 /**
  * A version in use that has not passed the health check yet. It is stored as one line, because the gate reads it in
- * a shell script: "<from> <to> <starts> <clearance> <since> <needs> <boot> <cuts>". Older gates omit the last two
- * fields.
+ * a shell script: "<from> <to> <starts> <clearance> <since> <needs> <boot> <cuts>".
  */
 export interface Trial {
   /** The version to restore if this one fails. */
@@ -25,8 +24,6 @@ export const mostStarts = 3;
 /** Power cuts and requested restarts during a trial. The limit also stops a version that crashes the machine. */
 export const mostCuts = 5;
 export const trialReason = `it did not pass the health check in ${mostStarts} starts`;
-/** Whether a recorded reason is `trialReason`, in this or an earlier wording. */
-export const isTrialReason = (reason: string): boolean => /^it did not .+ in \d+ starts$/.test(reason);
 export const cutsReason = `it was cut short ${mostCuts + 1} times, by a power cut or a restart, before it had passed the health check`;
 /** How often a file that the disk damaged during its trial is fetched again. */
 export const mostRefetches = 2;
@@ -92,32 +89,34 @@ export interface Bad {
   /** For display. */
   reason: string;
   /**
-   * A `QuarantineCode`, or a code of a newer agent. Left out: the entry has none, because the gate script or an older
-   * agent wrote it.
+   * A `QuarantineCode`, or a code of a newer agent. Left out: the entry has none, because the gate script wrote it.
    */
   code?: string | undefined;
 }
 
 /** The check that a version on trial failed. Stored, so a code is never renamed. */
-export type TrialCheckCode = 'NOT_READY' | 'WATCHDOG_MISSED' | 'SERVER_NOT_ADOPTED' | 'CLOUD_UNREACHED' | 'PART_FAILED';
+export type TrialCheckCode =
+  | 'NOT_READY'
+  | 'WATCHDOG_MISSED'
+  | 'SERVER_NOT_ADOPTED'
+  | 'CLOUD_UNREACHED'
+  | 'AGENT_TASK_FAILED';
 export type QuarantineCode = TrialCheckCode | 'SEVERAL_CHECKS';
 
 export const quarantineCode = ([first, ...others]: readonly { code: TrialCheckCode }[]): QuarantineCode | undefined =>
   others.length > 0 ? 'SEVERAL_CHECKS' : first?.code;
 
-/** Part of the reason if a new agent cannot reach the management server. Older agents stored it without a code. */
+/** Part of the reason if a new agent cannot reach the management server. */
 export const unreached = 'it did not reach the management server';
 /** Whether this was the only reason. */
-export const wasOnlyUnreached = ({ code, reason }: Pick<Bad, 'code' | 'reason'>): boolean =>
-  code === undefined
-    ? /^after \d+ minutes?: /.test(reason) && reason.endsWith(`: ${unreached}`) && !reason.includes(';')
-    : code === ('CLOUD_UNREACHED' satisfies QuarantineCode);
+export const wasOnlyUnreached = ({ code }: Pick<Bad, 'code'>): boolean =>
+  code === ('CLOUD_UNREACHED' satisfies QuarantineCode);
 
 const keptLines = 50;
 
 const codeLine = /^code (\S+) ([A-Z][A-Z_]{0,39})$/;
 
-/** One line, and a second one with the code. Older agents skip the second, because it does not begin with an id. */
+/** One line, and a second one with the code. The gate script skips the second, because it does not begin with an id. */
 export const badLine = ({ id, clearance, since, reason, code }: Bad): string =>
   `${id} ${clearance} ${since} ${reason.replace(/\s+/g, ' ').slice(0, 300)}\n${code === undefined ? '' : `code ${id} ${code}\n`}`;
 

@@ -39,13 +39,13 @@ interface Asked {
   version: string;
   url: string;
   /** Text of the configuration. */
-  wish: string;
+  desired: string;
 }
 
 /** The desired version for display, as it was requested. @param id - null: its content is not known yet. */
-export function shownAsked({ version, url, wish }: Asked, id: string | null, urls: BuildUrls): string {
+export function describeRequested({ version, url, desired }: Asked, id: string | null, urls: BuildUrls): string {
   if (version !== customVersion) return version;
-  const given = shownUrl(URL.canParse(wish) ? wish : url);
+  const given = shownUrl(URL.canParse(desired) ? desired : url);
   return id !== null && isCustom(id) ? shownVersion(id, { [id]: given, ...urls }) : given;
 }
 
@@ -54,4 +54,4 @@ export function shownAsked({ version, url, wish }: Asked, id: string | null, url
  * version.
  */
 export const shownDesired = (asked: Asked, id: string | null, urls: BuildUrls): string =>
-  asked.version === customVersion && id !== null && !isCustom(id) ? versionOf(id) : shownAsked(asked, id, urls);
+  asked.version === customVersion && id !== null && !isCustom(id) ? versionOf(id) : describeRequested(asked, id, urls);

@@ -1,4 +1,4 @@
-import type { KeptLimits } from '../machines/kept-agent.ts';
+import type { KeptLimits } from '../state-machines/kept-agent.ts';
 import { agentStopSeconds } from '../install/unit.ts';
 
 /** As in the agent's systemd unit. */

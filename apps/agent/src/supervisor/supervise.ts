@@ -1,5 +1,5 @@
 import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
-import * as machine from '../machines/kept-agent.ts';
+import * as machine from '../state-machines/kept-agent.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { reportedLines } from '../state/exit-reason.ts';
 import { gate, isDoubtfulStart, type GateOutcome } from '../versions/gate.ts';

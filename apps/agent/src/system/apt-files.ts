@@ -1,5 +1,5 @@
 // The configuration files of unattended-upgrades. Pure.
-import type { FileGoal } from './plan.ts';
+import type { FileGoal } from './system-plan.ts';
 
 export const periodicFile = '/etc/apt/apt.conf.d/20auto-upgrades';
 export const originsFile = '/etc/apt/apt.conf.d/50unattended-upgrades';

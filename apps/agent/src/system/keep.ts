@@ -1,8 +1,8 @@
 import { errorText, type Cell } from '@platform/kit';
-import { systemErrors } from '@platform/contract/error-rows/system';
-import { PlatformError } from '@platform/contract/errors';
+import { systemConditions } from '@platform/contract/conditions/rows/system';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import { contentOf, type ConfigContent } from '../state/state.ts';
-import { clearCondition, setCondition } from '../health/condition-set.ts';
+import { clearCondition, setCondition, setErrorCondition } from '../health/condition-set.ts';
 import type { SystemGoal } from './system-goal.ts';
 import type { SystemParts } from './system-parts.ts';
 
@@ -11,7 +11,7 @@ const longestRetryMs = 6 * 60 * 60_000;
 /** Other programs and users change files without notice. */
 const recheckMs = 30 * 60_000;
 
-/** The configuration of which one part of the system configuration is applied; `noContent`: none yet. */
+/** The configuration of which one group of settings is applied; `noContent`: none yet. */
 export interface SystemApplied extends ConfigContent {
   /** A clause; undefined: another configuration is applied or being applied. */
   failure: { code: string; reason: string } | undefined;
@@ -19,7 +19,7 @@ export interface SystemApplied extends ConfigContent {
   upgradesDone?: number | undefined;
 }
 
-export interface KeptPart {
+export interface KeptSettings {
   /** Subject of the condition, for users. */
   name: string;
   goal: Cell<SystemGoal>;
@@ -31,53 +31,55 @@ export interface KeptPart {
 }
 
 /** Keeps the system at its goal: applies each change, and looks again later. Failures are retried with growing delay. */
-export async function keepPart(part: KeptPart, parts: SystemParts, signal: AbortSignal): Promise<void> {
+export async function keepSettings(kept: KeptSettings, parts: SystemParts, signal: AbortSignal): Promise<void> {
   const { clock, log } = parts;
   let failures = 0;
   while (!signal.aborted) {
-    const goal = part.goal.get();
-    const woken = part.woken?.get();
+    const goal = kept.goal.get();
+    const woken = kept.woken?.get();
     let waitMs = recheckMs;
     try {
-      await part.apply(goal, signal);
+      await kept.apply(goal, signal);
       if (signal.aborted) return;
       failures = 0;
-      clearOthers(part.name, '', parts);
-      part.applied.set({ ...contentOf(goal), failure: undefined });
+      clearOthers(kept.name, '', parts);
+      kept.applied.set({ ...contentOf(goal), failure: undefined });
     } catch (error) {
       if (signal.aborted) return;
       waitMs = Math.min(firstRetryMs * 2 ** failures++, longestRetryMs);
-      report(part, error, parts);
-      log.warn('the system configuration is not applied; it is tried again', { part: part.name, error, waitMs });
+      report(kept, error, parts);
+      log.warn('the system configuration is not applied; it is tried again', { group: kept.name, error, waitMs });
     }
-    if (part.goal.get() !== goal || part.woken?.get() !== woken) continue;
+    if (kept.goal.get() !== goal || kept.woken?.get() !== woken) continue;
     const turn = new AbortController();
     const over = AbortSignal.any([turn.signal, signal]);
-    const changed = [part.goal, ...(part.woken ? [part.woken] : [])].map((cell) => cell.changed(over));
+    const changed = [kept.goal, ...(kept.woken ? [kept.woken] : [])].map((cell) => cell.changed(over));
     await Promise.race([clock.sleep(waitMs, over), ...changed]);
     turn.abort();
-    if (part.goal.get() !== goal) failures = 0;
+    if (kept.goal.get() !== goal) failures = 0;
   }
 }
 
-function report({ name, applied }: KeptPart, error: unknown, parts: SystemParts): void {
-  const reason = (isOwn(error) ? error.what : messageOf(error)).replace(/\.$/, '');
-  const shown = isOwn(error) ? error : new PlatformError('SYSTEM_NOT_APPLIED', { part: name, reason });
-  const { code, what, remedy } = shown;
-  const sinceWall = parts.clock.wall();
+function report({ name, applied }: KeptSettings, error: unknown, parts: SystemParts): void {
+  const reason = messageOf(error).replace(/\.$/, '');
+  const about = { subject: name, sinceWall: parts.clock.wall() };
+  const code = isOwn(error) ? error.code : 'SYSTEM_NOT_APPLIED';
   clearOthers(name, code, parts);
-  setCondition(parts.conditions, { code, subject: name, severity: 'error', message: what, remedy, sinceWall });
+  if (isOwn(error)) setErrorCondition(parts.conditions, error, about);
+  else setCondition(parts.conditions, 'SYSTEM_NOT_APPLIED', { group: name, reason }, about);
   applied.update((before) => ({ ...contentOf(before), failure: { code, reason } }));
 }
 
-const isOwn = (error: unknown): error is PlatformError =>
-  error instanceof PlatformError && Object.hasOwn(systemErrors, error.code);
+type Code = keyof typeof systemConditions;
+const codes = Object.keys(systemConditions) as Code[];
+const isOwn = (error: unknown): error is PlatformError & { code: Extract<Code, ErrorCode> } =>
+  error instanceof PlatformError && Object.hasOwn(systemConditions, error.code);
 
 /** The first message is for users: it names the file and the cause. */
 const messageOf = (error: unknown): string =>
   error instanceof PlatformError ? error.what : error instanceof Error ? error.message : errorText(error);
 
-/** A part has one condition at a time. */
-function clearOthers(name: string, code: string, { conditions }: SystemParts): void {
-  for (const other of Object.keys(systemErrors)) if (other !== code) clearCondition(conditions, other, name);
+/** A group has one condition at a time. */
+function clearOthers(name: string, code: Code | '', { conditions }: SystemParts): void {
+  for (const other of codes) if (other !== code) clearCondition(conditions, other, name);
 }

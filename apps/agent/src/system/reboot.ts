@@ -1,5 +1,4 @@
 import type { Cell, Clock, Log } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Device, Disk } from '../os/ports.ts';
 import type { RestartDecision } from '../state/may-restart.ts';
@@ -59,8 +58,7 @@ async function look(parts: RebootParts): Promise<void> {
     await writeChecked(disk, stateFile, { rebootedWall: clock.wall() });
     return parts.reboot();
   }
-  const { what: message, remedy } = new PlatformError(code, { causes, wait });
-  setCondition(conditions, { code, severity: 'note', message, remedy, sinceWall: need.sinceWall });
+  setCondition(conditions, code, { causes, wait }, { sinceWall: need.sinceWall });
 }
 
 /** Why the reboot waits, as a clause; empty: it does not. */

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
 import { interruptedPackages } from './dpkg-state.ts';
 import { failureLines } from './failure-lines.ts';
@@ -62,8 +62,7 @@ async function untilUnlocked({ prefix, conditions, clock }: SystemParts, signal:
   const sinceWall = clock.wall();
   try {
     for (let holder = await lockHolder(prefix); holder && !signal.aborted; holder = await lockHolder(prefix)) {
-      const { what, remedy } = new PlatformError(waiting, { program: holder.program, pid: holder.pid });
-      setCondition(conditions, { code: waiting, severity: 'note', message: what, remedy, sinceWall });
+      setCondition(conditions, waiting, { program: holder.program, pid: holder.pid }, { sinceWall });
       await clock.sleep(lookMs, signal);
     }
   } finally {

@@ -1,6 +1,6 @@
 import { readPathState } from '../os/path-state.ts';
 import { namingFile } from '../os/file-problem.ts';
-import { planFiles, type FileGoal, type FileSeen } from './plan.ts';
+import { planFiles, type FileGoal, type FileSeen } from './system-plan.ts';
 import type { SystemParts } from './system-parts.ts';
 
 /**

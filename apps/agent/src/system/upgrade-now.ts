@@ -1,6 +1,7 @@
 import { Cell } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
-import { clearCondition, setCondition } from '../health/condition-set.ts';
+import { isConditionError } from '@platform/contract/conditions/conditions';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { clearCondition, setCondition, setErrorCondition } from '../health/condition-set.ts';
 import { fileProblem } from '../os/file-problem.ts';
 import type { Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
@@ -51,23 +52,15 @@ export async function upgradeOnRequest(
 
 async function store(done: number, { disk, conditions, clock, log }: SystemParts): Promise<boolean> {
   const failed = 'SYSTEM_NOT_APPLIED';
-  const part = 'upgrade requests';
+  const group = 'upgrade requests';
   try {
     await writeChecked(disk, stateFile, { done });
-    clearCondition(conditions, failed, part);
+    clearCondition(conditions, failed, group);
     return true;
   } catch (error) {
     log.warn('the count of upgrade requests is not stored; it is tried again', { error });
-    const reason = `${stateFile} cannot be written: ${fileProblem(error)}`.replace(/\.$/, '');
-    const { what: message, remedy } = new PlatformError(failed, { part, reason });
-    setCondition(conditions, {
-      code: failed,
-      subject: part,
-      severity: 'error',
-      message,
-      remedy,
-      sinceWall: clock.wall(),
-    });
+    const reason = `${stateFile} cannot be written: ${fileProblem(error)}`;
+    setCondition(conditions, failed, { group, reason }, { subject: group, sinceWall: clock.wall() });
     return false;
   }
 }
@@ -82,9 +75,8 @@ async function upgrade({ settings }: Wanted, parts: SystemParts, signal: AbortSi
     log.info('an upgrade of the operating system was requested', { type });
     await runPackages(isSelected ? 'run unattended-upgrade' : 'upgrade the packages', parts, signal);
   } catch (error) {
-    if (!(error instanceof PlatformError)) throw error;
-    const { what: message, remedy } = error;
-    setCondition(conditions, { code, subject, severity: 'error', message, remedy, sinceWall: clock.wall() });
+    if (!(error instanceof PlatformError) || !isConditionError(error)) throw error;
+    setErrorCondition(conditions, error, { subject, sinceWall: clock.wall() });
   }
 }
 

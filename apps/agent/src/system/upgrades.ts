@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { clearCondition, setCondition } from '../health/condition-set.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
 import { aptGoals, differenceOf, type UpgradeType } from './apt-files.ts';
@@ -103,8 +103,8 @@ async function reportLater(type: UpgradeType, origins: readonly string[], parts:
   const now = type === 'disable' ? [] : selectOrigins(type, readPolicy(await policy(parts)));
   const later = now.filter((origin) => !origins.includes(origin));
   if (later.length === 0) return clearCondition(conditions, laterCode);
-  const { what, remedy } = new PlatformError(laterCode, { repositories: later.slice(0, 5).join('; ') });
-  setCondition(conditions, { code: laterCode, severity: 'note', message: what, remedy, sinceWall: parts.clock.wall() });
+  const repositories = later.slice(0, 5).join('; ');
+  setCondition(conditions, laterCode, { repositories }, { sinceWall: parts.clock.wall() });
 }
 
 function chosenOf(value: unknown): Chosen {

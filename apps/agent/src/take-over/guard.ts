@@ -104,15 +104,10 @@ export async function removeCreated(root: string): Promise<void> {
 const readCreated = async (root: string): Promise<readonly string[]> =>
   (await readText(createdFile(root)).catch(() => '')).split('\n').filter(Boolean);
 
-/** Files of the guard of earlier versions. */
-const earlierFiles = (root: string): string[] =>
-  ['sh', 'starts'].map((end) => path.join(root, 'etc', `platform-agent-guard.${end}`));
-
 /** @returns whether there was one. */
 export async function removeGuard({ root, unitFolder, startFile }: GuardPlaces): Promise<boolean> {
   const wasThere = await hasGuard(root);
-  for (const one of [dropInFile(unitFolder), folder(root), startFile, ...earlierFiles(root)])
-    await rm(one, { recursive: true, force: true });
+  for (const one of [dropInFile(unitFolder), folder(root), startFile]) await rm(one, { recursive: true, force: true });
   return wasThere;
 }
 

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { removeGuard, type GuardPlaces } from './guard.ts';
 import { otherAgentIn, otherUnit, putBack, startsOurs } from './other-agent.ts';

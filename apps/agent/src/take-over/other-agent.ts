@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import { atomicWrite } from '@platform/kit/node';
 import { placeLink } from '../os/path-state.ts';
 import { Inspector } from '../versions/inspect.ts';

@@ -1,7 +1,7 @@
 import { reportedLines } from '../state/exit-reason.ts';
 import type { ExitReport } from '../state/state.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
-import { isTrialReason, type Bad } from '../state/trial-file.ts';
+import { trialReason, type Bad } from '../state/trial-file.ts';
 
 /** At most this long before this agent started, the gate rolled the version back. */
 const justBeforeMs = 60_000;
@@ -23,7 +23,7 @@ export async function agentExitBefore(of: {
   const { crashed, selfId, startedWall } = of;
   const bad = (await of.bad().catch(() => [])).findLast(
     ({ id, since, reason }) =>
-      isTrialReason(reason) && id !== selfId && Math.abs(since * 1000 - startedWall) < justBeforeMs,
+      reason === trialReason && id !== selfId && Math.abs(since * 1000 - startedWall) < justBeforeMs,
   );
   if (!bad && crashed === undefined) return undefined;
   const previous = await of.previousRun().catch(() => undefined);

@@ -5,7 +5,7 @@ import { fileDisk } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { operatorOf, type Operator } from './operator.ts';
 import { readPins, type Pins } from './pins.ts';
-import { programStore } from './store.ts';
+import { programStore } from './program-store.ts';
 import type { Program } from './layout.ts';
 
 /** Requests of an operator that work while no agent runs, for example because it does not start. */

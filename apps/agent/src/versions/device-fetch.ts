@@ -5,10 +5,10 @@ import type { ExpiredDocument } from './trust/refresh.ts';
 import { isClockSynchronized } from '../clock/proven-time.ts';
 import { releaseTime, type ReleaseTime } from './trust/release-time.ts';
 import { releaseTrust } from './trust/trust.ts';
-import { fetchRelease } from './fetch.ts';
+import { fetchRelease } from './fetch-release.ts';
 import { vcdiffPatches } from './patches.ts';
-import type { Fetched, FetchTask, Progress } from './ports.ts';
-import { programStore } from './store.ts';
+import type { Fetched, FetchTask, Progress } from './fetch-ports.ts';
+import { programStore } from './program-store.ts';
 
 export interface DeviceFetchParts {
   device: Pick<Device, 'files' | 'disk' | 'web'>;

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream';
-import { isErrorCode, PlatformError, type ErrorData } from '@platform/contract/errors';
+import { isErrorCode, PlatformError, type ErrorData } from '@platform/contract/errors/errors';
 import { errorText, type Log } from '@platform/kit';
 import { spawnGroup } from '@platform/kit/node';
 import type { ExpiredDocument } from './trust/refresh.ts';
-import type { Fetched, Fetcher, FetchTask, Progress } from './ports.ts';
+import type { Fetched, Fetcher, FetchTask, Progress } from './fetch-ports.ts';
 
 // Downloads, signatures and patches run in a process of their own, which ends with the file. An idle agent does not
 // hold their memory, and their code cannot stop it. The process reads its task from stdin and writes JSON lines to

@@ -153,6 +153,7 @@ export const isDoubtfulStart = (starts: number): boolean => starts % 5 === 3;
 /**
  * The gate of the agent as a POSIX shell script: `/bin/sh ROOT/lib/gate ROOT`, before each start. It needs only the
  * commands of a minimal system. It always exits with 0, because the gate must never prevent the start of the agent.
+ * Decision 0010.
  */
 export const gateText = ((p: string): string => `#!/bin/sh
 # Runs before each start of ${p}: counts the starts of a version on trial, and goes back after ${mostStarts}.

@@ -3,18 +3,18 @@ import type { PreviousRun } from '../health/previous-run.ts';
 import type { AgentHealth } from '../health/watchdog.ts';
 import type { Device } from '../os/ports.ts';
 import type { Actual, Wanted } from '../state/state.ts';
-import { Attempts } from './attempts.ts';
-import { Exits } from './exits.ts';
-import { fetchRelease } from './fetch.ts';
+import { Attempts } from './last-updates.ts';
+import { Exits } from './trial-exits.ts';
+import { fetchRelease } from './fetch-release.ts';
 import type { Program } from './layout.ts';
 import { noGoal, readPins, setGoal, type Pins } from './pins.ts';
-import type { Goal } from './plans/program-version.ts';
-import type { Fetcher, Patches } from './ports.ts';
-import { programVersion, type ProgramVersion } from './program-version.ts';
+import type { Goal } from './plans/update-plan.ts';
+import type { Fetcher, Patches } from './fetch-ports.ts';
+import { programVersion, type ProgramVersion } from './version-reconciler.ts';
 import { sourcesOn, type Sources } from './sources.ts';
-import { programStore, type ProgramStore } from './store.ts';
+import { programStore, type ProgramStore } from './program-store.ts';
 import type { Trust } from './trust/trust.ts';
-import type { MaintenanceClock } from './version-state.ts';
+import type { MaintenanceClock } from './reconciler-state.ts';
 import type { UnitRenewal } from './unit-renewal.ts';
 
 const hourMs = 3_600_000;
@@ -35,7 +35,7 @@ export interface UpdatesParts {
   isReached: Cell<boolean>;
   /** The agent itself turned the radio into a hotspot. */
   isOfflineByHotspot: Cell<boolean>;
-  /** Optional parts that fail with this version of the agent, but not with the one before. */
+  /** Optional tasks that fail with this version of the agent, but not with the one before. */
   blamed: Cell<readonly string[]>;
   /** Undefined: any file that the management server names is used. */
   trust: Trust | undefined;

@@ -5,7 +5,7 @@ import { captureLog, FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../os/sim/device.ts';
 import { operatorOf } from './operator.ts';
 import { readPins, type Pins } from './pins.ts';
-import { programStore } from './store.ts';
+import { programStore } from './program-store.ts';
 
 test('two operators at once: neither undoes what the other did', async () => {
   const clock = new FakeClock();
@@ -20,7 +20,8 @@ test('two operators at once: neither undoes what the other did', async () => {
     urgent: new Cell({}),
     again: () => {},
   });
-  const pinned = () => Object.fromEntries(Object.entries(pins.get()).map(([program, { wish }]) => [program, wish]));
+  const pinned = () =>
+    Object.fromEntries(Object.entries(pins.get()).map(([program, { desired }]) => [program, desired]));
   await Promise.all([operator.pin('agent', 'https://a/x'), operator.pin('server', 'https://b/y')]);
   assert.deepEqual(pinned(), { agent: 'https://a/x', server: 'https://b/y' });
   assert.deepEqual(await readPins(device.disk, log), pins.get());

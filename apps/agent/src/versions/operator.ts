@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Cell } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { versionOf } from '../state/state.ts';
@@ -6,7 +6,7 @@ import { nameOf, programNames, type Program } from './layout.ts';
 import { writePins, type Pin, type Pins } from './pins.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { problemOfUrl } from './receive.ts';
-import type { ProgramStore } from './store.ts';
+import type { ProgramStore } from './program-store.ts';
 import { isId } from '../state/trial-file.ts';
 
 export interface Done {
@@ -66,7 +66,7 @@ export function operatorOf(parts: OperatorParts): Operator {
 
 const nothing = (did: string): Done => ({ isChanged: false, did });
 const done = (did: string): Done => ({ isChanged: true, did });
-const pinOfId = (id: string, requested: string): Pin => ({ id, url: '', sha256: '', wish: requested });
+const pinOfId = (id: string, requested: string): Pin => ({ id, url: '', sha256: '', desired: requested });
 
 async function setPin({ disk, pins, again }: OperatorParts, program: Program, pin: Pin | undefined): Promise<void> {
   const { [program]: _, ...others } = pins.get();
@@ -93,7 +93,7 @@ async function unpin(parts: OperatorParts, program: Program): Promise<Done> {
 
 async function pinProgram(parts: OperatorParts, program: Program, requested: string): Promise<Done> {
   const name = nameOf(program);
-  if (parts.pins.get()[program]?.wish === requested) return nothing(`${name} is pinned to ${requested} already.`);
+  if (parts.pins.get()[program]?.desired === requested) return nothing(`${name} is pinned to ${requested} already.`);
   const pin = /^(https?|file):/.test(requested)
     ? pinOfUrl(requested)
     : await pinOfInstalled(parts.stores[program], program, requested);
@@ -109,7 +109,7 @@ function pinOfUrl(requested: string): Pin {
       ? 'after #sha256= come 64 hexadecimal digits'
       : problemOfUrl(url, sha256 !== '');
   if (problem !== undefined) throw new PlatformError('DOWNLOAD_FAILED', { url, problem });
-  return { id: '', url, sha256, wish: requested };
+  return { id: '', url, sha256, desired: requested };
 }
 
 /** @throws PlatformError VERSION_NOT_INSTALLED */
@@ -117,6 +117,6 @@ async function pinOfInstalled(store: ProgramStore, program: Program, requested: 
   const all = (await store.list()).map(({ id }) => id).toReversed(); // newest first
   const id = all.find((one) => one === requested) ?? all.find((one) => versionOf(one) === requested);
   if (id === undefined || !isId(id))
-    throw new PlatformError('VERSION_NOT_INSTALLED', { program: nameOf(program), wish: requested });
+    throw new PlatformError('VERSION_NOT_INSTALLED', { program: nameOf(program), desired: requested });
   return pinOfId(id, requested);
 }

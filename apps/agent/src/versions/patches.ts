@@ -1,6 +1,6 @@
 import { applyPatch } from '@platform/kit/node';
 import type { FileSystem } from '../os/ports.ts';
-import type { Patches } from './ports.ts';
+import type { Patches } from './fetch-ports.ts';
 
 /** VCDIFF patches of files below the root. */
 export const vcdiffPatches = (files: FileSystem): Patches => ({

@@ -1,5 +1,5 @@
 import { Cell, setIfDifferent, type Log } from '@platform/kit';
-import type { Goal } from './plans/program-version.ts';
+import type { Goal } from './plans/update-plan.ts';
 import { customVersion } from '../state/version-names.ts';
 import type { Disk } from '../os/ports.ts';
 import { contentOf, noContent, type Wanted } from '../state/state.ts';
@@ -14,7 +14,7 @@ export interface Pin {
   url: string;
   sha256: string;
   /** As the operator wrote it. */
-  wish: string;
+  desired: string;
 }
 
 export type Pins = Partial<Record<Program, Pin>>;
@@ -23,7 +23,8 @@ export async function readPins(disk: Disk, log: Log): Promise<Pins> {
   const { value, problem } = await readChecked(disk, pinsFile, (json) => {
     const pins = json as Pins;
     for (const pin of Object.values(pins)) {
-      if ([pin.id, pin.url, pin.sha256, pin.wish].some((text) => typeof text !== 'string')) throw new Error('no pin');
+      if ([pin.id, pin.url, pin.sha256, pin.desired].some((text) => typeof text !== 'string'))
+        throw new Error('no pin');
     }
     return pins;
   });
@@ -39,13 +40,13 @@ function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent
     ...contentOf(wanted),
     clearance: wanted.clearance,
     isUrgent,
-    pin: pin?.wish ?? '',
+    pin: pin?.desired ?? '',
     isFresh: wanted.isFresh,
     ...(program === 'server' && wanted.settings.isServerDisabled && { isDisabled: true }),
   };
   if (!pin) return { ...common, want: release && { is: 'release', release } };
   if (pin.id !== '') return { ...common, want: { is: 'installed', id: pin.id } };
-  const own = { url: pin.url, sha256: pin.sha256, version: customVersion, wish: pin.wish };
+  const own = { url: pin.url, sha256: pin.sha256, version: customVersion, desired: pin.desired };
   return {
     ...common,
     want: { is: 'release', release: { ...own, sizeBytes: 0, target: '', isUnsigned: true, deltas: [] } },

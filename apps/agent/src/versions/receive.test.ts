@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../os/sim/device.ts';
 import { heldAfter } from './backoff.ts';
-import type { Progress } from './ports.ts';
+import type { Progress } from './fetch-ports.ts';
 import { problemOfUrl, receive, type ReceiveParts, type Wanting } from './receive.ts';
-import { evaluateTrial, type TrialOutcome } from './plans/trial.ts';
+import { evaluateTrial, type TrialOutcome } from './plans/trial-outcome.ts';
 
 const bytes = new Uint8Array(10_000).fill(7);
 const none = new AbortController().signal;

@@ -1,10 +1,10 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, TimeoutError, within, type Clock, type Log } from '@platform/kit';
 import { chunksOf, fullDisk, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem, Web, WebAnswer, WritableFile } from '../os/ports.ts';
 import { Inspector, type Inspected } from './inspect.ts';
 import { partFolder } from './layout.ts';
-import type { Progress } from './ports.ts';
+import type { Progress } from './fetch-ports.ts';
 import { textOf } from './switch.ts';
 
 const silenceMs = 60_000;

@@ -6,7 +6,7 @@ import {
   type RestartDecision,
 } from '../state/may-restart.ts';
 import type { Actual, Settings, UpdateAttempt, Wanted } from '../state/state.ts';
-import type { MaintenanceClock, ProgramVersionParts } from './version-state.ts';
+import type { MaintenanceClock, ProgramVersionParts } from './reconciler-state.ts';
 
 const rulesOf = (
   { maintenanceWindows: windows, longestDeferralHours }: Settings,

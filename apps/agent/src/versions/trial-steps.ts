@@ -1,9 +1,9 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { makeFolder } from '../os/file-disk.ts';
 import { damagedReason, interrupted, isId, type Bad, type Trial } from '../state/trial-file.ts';
 import { gate, isDoubtfulStart, type GateOutcome } from './gate.ts';
-import { compareWithHash, isSound, linkedVersion, type StoredVersions } from './stored-versions.ts';
+import { compareWithHash, isSound, linkedVersion, type StoredVersions } from './version-folders.ts';
 import {
   addBad,
   endTrial,

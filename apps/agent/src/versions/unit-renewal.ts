@@ -1,3 +1,4 @@
+import { conditionOf, type ConditionData } from '@platform/contract/conditions/conditions';
 import { createHash } from 'node:crypto';
 import { errorText, type Log } from '@platform/kit';
 import { readFile, replaceFile } from '../os/file-disk.ts';
@@ -117,18 +118,20 @@ const currentUnit = ({ files, path }: UnitPlace): Promise<string | undefined> =>
 const isWritten = async (files: FileSystem, text: string): Promise<boolean | undefined> =>
   (await read(files, writtenFile))?.includes(hashOfUnit(text));
 
-function report({ conditions, log }: RenewalContext, code: string, message: string, remedy: string): void {
-  setCondition(conditions, { code, severity: 'warning', message, remedy });
-  log.warn('the unit was not renewed', { problem: message });
+function report<C extends 'UNIT_CHANGED' | 'UNIT_REFUSED'>(
+  { conditions, log }: RenewalContext,
+  code: C,
+  data: ConditionData<C>,
+): void {
+  setCondition(conditions, code, data);
+  log.warn('the unit was not renewed', { problem: conditionOf(code, data).message });
 }
 
 /** Whether systemd starts the agent with this unit. Reports it if not. */
 async function isAccepted(context: RenewalContext, text: string): Promise<boolean> {
   const problem = await context.place.refusal(text);
   if (problem === undefined) return true;
-  const message = `systemd does not start the agent by its new unit, so the old one stays: ${problem.slice(0, 300)}`;
-  const remedy = 'Look at that setting. Drop-ins of the unit count, too: systemctl cat platform-agent.';
-  report(context, 'UNIT_REFUSED', message, remedy);
+  report(context, 'UNIT_REFUSED', { problem: problem.slice(0, 300) });
   return false;
 }
 
@@ -161,16 +164,13 @@ async function renewUnit(context: RenewalContext): Promise<void> {
   const now = await currentUnit(place);
   if (now === undefined) return;
   if (now === place.own) {
-    for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED']) clearCondition(conditions, code);
+    for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED'] as const) clearCondition(conditions, code);
     await rememberUnit(files, now);
     return reloadUnits(context);
   }
   const isOurs = await isWritten(files, now);
   if (isOurs === false) {
-    const message = `${place.gatePath} was changed after it was written, so it was not renewed for this version of the agent.`;
-    const remedy =
-      'Put changes into a drop-in (systemctl edit platform-agent) and run `platform-agent install`, which writes the unit anew.';
-    return report(context, 'UNIT_CHANGED', message, remedy);
+    return report(context, 'UNIT_CHANGED', { file: place.gatePath });
   }
   if (!(await isAccepted(context, place.own))) return;
   if (isOurs === undefined) {

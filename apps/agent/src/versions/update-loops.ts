@@ -12,9 +12,9 @@ import {
   type UpdatesParts,
 } from './managed-programs.ts';
 import { followGoal } from './pins.ts';
-import type { ProgramStore } from './store.ts';
+import type { ProgramStore } from './program-store.ts';
 import { textOf } from './switch.ts';
-import { agentEvidence, agentLimits, serverEvidence, serverLimits, trialTime, watchTrial } from './trials.ts';
+import { agentEvidence, agentLimits, serverEvidence, serverLimits, trialTime, watchTrial } from './watch-trial.ts';
 
 const unitRetryMs = 600_000;
 const spreadMs = 20_000;

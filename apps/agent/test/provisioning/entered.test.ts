@@ -16,7 +16,7 @@ import {
   visible,
   wired,
 } from './play.ts';
-import type { Settings } from '../../src/machines/provisioning-state.ts';
+import type { Settings } from '../../src/state-machines/provisioning-state.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
 const noInternet = { ok: true, connectivity: 'limited', isCloudReached: false } as const;

@@ -15,7 +15,7 @@ import {
   type Mode,
   type Observation,
   type Sightings,
-} from '../../src/machines/network-rules.ts';
+} from '../../src/state-machines/network-rules.ts';
 import { home, min, nothing, onWifi, sec, spare, wired } from './play.ts';
 
 const network = (profile: string, priority: number, isHidden = false): KnownNetwork => ({

@@ -1,8 +1,8 @@
 // One simulated machine for the tests: it gets `due` whenever it asked for it.
 import assert from 'node:assert/strict';
-import type { JoinAnswer, KnownNetwork, Observation } from '../../src/machines/network-rules.ts';
-import { deadline, initial, step } from '../../src/machines/provisioning.ts';
-import { hotspotStates, moves } from '../../src/machines/provisioning-moves.ts';
+import type { JoinAnswer, KnownNetwork, Observation } from '../../src/state-machines/network-rules.ts';
+import { deadline, initial, step } from '../../src/state-machines/provisioning-step.ts';
+import { hotspotStates, moves } from '../../src/state-machines/provisioning-moves.ts';
 import {
   standardLimits,
   type Credentials,
@@ -11,8 +11,8 @@ import {
   type Limits,
   type Settings,
   type State,
-} from '../../src/machines/provisioning-state.ts';
-import { noReboots, type RebootRecord } from '../../src/machines/reboot-spacing.ts';
+} from '../../src/state-machines/provisioning-state.ts';
+import { noReboots, type RebootRecord } from '../../src/state-machines/reboot-spacing.ts';
 
 export const sec = 1000;
 export const min = 60 * sec;

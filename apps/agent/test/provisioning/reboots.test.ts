@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { home, inHotspot, limits, min, Play, single, unplugged, visible, wired, atHome, onWifi } from './play.ts';
-import type { Settings } from '../../src/machines/provisioning-state.ts';
+import type { Settings } from '../../src/state-machines/provisioning-state.ts';
 
 type Row = [name: string, play: () => Play, expected: string];
 const rebooting: Settings = { ...single, limits: { ...limits, rebootAfterOffline: 60 * min } };

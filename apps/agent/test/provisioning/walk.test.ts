@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '@platform/kit/testing';
-import { isOnline, type KnownNetwork, type Observation } from '../../src/machines/network-rules.ts';
+import { isOnline, type KnownNetwork, type Observation } from '../../src/state-machines/network-rules.ts';
 import { home, limits, min, nothing, Play, sec, single, spare } from './play.ts';
-import { moves } from '../../src/machines/provisioning-moves.ts';
-import { deadline, step } from '../../src/machines/provisioning.ts';
-import type { Event, Settings, State } from '../../src/machines/provisioning-state.ts';
-import { noReboots, spacingMs } from '../../src/machines/reboot-spacing.ts';
+import { moves } from '../../src/state-machines/provisioning-moves.ts';
+import { deadline, step } from '../../src/state-machines/provisioning-step.ts';
+import type { Event, Settings, State } from '../../src/state-machines/provisioning-state.ts';
+import { noReboots, spacingMs } from '../../src/state-machines/reboot-spacing.ts';
 
 const seed = Number(process.env['WALK_SEED'] ?? 20261123);
 const steps = 1_000_000;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { confirmed } from '../confirm.ts';
 import { defaultDataFolder } from '../data-folder.ts';
 import { hostKeyFile } from '../installation/backup-key.ts';

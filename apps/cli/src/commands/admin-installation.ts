@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { confirmed } from '../confirm.ts';
 import { readPinnedKey } from '../installation/archive-key.ts';
 import { keyToPin, readTrust } from '../installation/archive-trust.ts';

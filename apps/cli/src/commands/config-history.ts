@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { isoTime, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
@@ -24,6 +24,7 @@ export function configHistoryCommands(config: Command, run: Run): void {
             saved_on: isoTime(one.savedOn),
             sha256: one.sha256,
             comment: one.comment,
+            fragments: one.fragments.map((used) => ({ id: used.id, name: used.name, revision: Number(used.revision) })),
           })),
         });
         if (shown.length === 0) return output.text('No configuration was saved yet.');

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { configLimitBytes } from '@platform/contract/config-text';
-import { PlatformError } from '@platform/contract/errors';
+import { configLimitBytes } from '@platform/contract/config/text';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { keptPins } from '@platform/contract/version-pin';
+import { keptPins } from '@platform/contract/config/version-pin';
 import { readStdin, readText } from '@platform/kit/node';
 import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
@@ -32,20 +32,23 @@ function getCommand(config: Command, run: Run): void {
     .command('get <machine>')
     .description('print the saved configuration')
     .option('--revision <n>', 'an older revision')
+    .option('--merged', 'with its fragments, as the machine gets it')
     .action(
-      run(async ({ connection, output }, name: string, options: { revision?: string }) => {
+      run(async ({ connection, output }, name: string, options: { revision?: string; merged?: boolean }) => {
         const open = await connection();
         const { partId } = await findMachine(open, name);
         const revision = BigInt(wholeNumber('--revision', options.revision ?? '0'));
         const saved = await open.client.fleetClient.getConfig({ partId, revision });
+        const text = options.merged && saved.mergedJson !== '' ? saved.mergedJson : saved.configJson;
         // Attributes of components may contain passwords.
         output.secret();
         output.json({
           revision: Number(saved.revision),
           saved_by: saved.savedBy,
-          config: JSON.parse(saved.configJson) as unknown,
+          fragments: saved.fragments.map((used) => ({ id: used.id, name: used.name, revision: Number(used.revision) })),
+          config: JSON.parse(text) as unknown,
         });
-        output.text(saved.configJson);
+        output.text(text);
         output.note(`Revision ${saved.revision}. Save a change of it with: --expect-revision ${saved.revision}`);
       }),
     );

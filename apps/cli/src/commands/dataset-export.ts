@@ -4,14 +4,14 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { datasetLine, fileNames, imageOf, metadataJson } from '../datasets/export-lines.ts';
 import { imageHeader } from '@platform/dataset-files/image-header';
-import type { ExportedImage } from '@platform/dataset-files/write/layout';
+import { type ExportedImage, omitted } from '@platform/dataset-files/write/layout';
 import { folderOf, type LayoutName, layoutNames, layouts } from '@platform/dataset-files/write/layouts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findDataset } from '../find/dataset.ts';
@@ -57,7 +57,7 @@ async function exportDataset(world: CommandWorld, name: string, folder: string, 
       ? await exportLines(world, source, folder, flags.onlyJsonl ?? false)
       : await exportLayout(world, source, folder, flags.format);
   const { images, notes, ...files } = written;
-  output.json({ dataset_id: datasetId, pictures: images, folder, format: flags.format, ...files, notes });
+  output.json({ dataset_id: datasetId, images, folder, format: flags.format, ...files, notes });
   const where = printable(files.dataset_file ?? folder);
   output.text(`Exported ${counted(images, 'image')} of dataset ${printable(name)} to ${where}.`);
   for (const note of notes) output.text(note);
@@ -81,8 +81,8 @@ async function eachImage(
   take: (metadata: BinaryMetadata) => Promise<void>,
 ): Promise<void> {
   const { count } = await open.client.dataClient.countBinaryData({ datasetId });
-  const found = open.client.dataClient.allBinaryData({ datasetId });
-  await inLanes(world, { waiting: found, count: Number(count), parallel }, async ({ metadata }) => {
+  const binaries = open.client.dataClient.allBinaryData({ datasetId });
+  await inLanes(world, { waiting: binaries, count: Number(count), parallel }, async ({ metadata }) => {
     if (metadata) await take(metadata);
   });
 }
@@ -169,9 +169,9 @@ async function exportLayout(world: CommandWorld, source: Source, folder: string,
 
 /** Size of an image, upright. */
 async function sizeOf(file: string): Promise<{ width: number; height: number } | { problem: string }> {
-  const found = imageHeader(await readFile(file), true);
-  if ('header' in found) return found.header.upright;
-  return { problem: 'problem' in found ? found.problem : 'is a broken image' };
+  const header = imageHeader(await readFile(file), true);
+  if ('header' in header) return header.header.upright;
+  return { problem: 'problem' in header ? header.problem : 'is a broken image' };
 }
 
 const unreadableNotes = (unreadable: readonly string[]): string[] =>
@@ -183,16 +183,13 @@ const unreadableNotes = (unreadable: readonly string[]): string[] =>
 
 /** What an export omits, and which other formats include it. */
 function omissions(format: LayoutName, images: readonly ExportedImage[]): string[] {
-  const sum = (of: (image: ExportedImage) => number): number => images.reduce((total, image) => total + of(image), 0);
-  const labels = sum((image) => image.labels.length);
-  const boxes = sum((image) => image.boxes.length);
+  const { labels, boxes } = omitted(layouts[format], images);
   const renamed = [...new Set(images.flatMap((image) => image.labels))].filter((label) => folderOf(label) !== label);
-  const { omits } = layouts[format];
   return [
-    omits === 'labels' && labels > 0
+    labels > 0
       ? `Left out ${counted(labels, 'label')} of whole images: --format folders, cvat, labelstudio, sagemaker or jsonl has them.`
       : '',
-    omits === 'boxes' && boxes > 0
+    boxes > 0
       ? `Left out ${counted(boxes, 'box', 'boxes')}: --format coco, yolo, voc, cvat, labelstudio, createml, csv, sagemaker or jsonl has them.`
       : '',
     format === 'folders' && renamed.length > 0

@@ -1,6 +1,6 @@
 import type { Filter } from '@platform/client';
 import { type BinaryMetadata, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { confirmed } from '../confirm.ts';
@@ -107,7 +107,7 @@ export function imageCommands(dataset: Command, run: Run): void {
 }
 
 function listCommand(dataset: Command, run: Run): void {
-  selecting(dataset.command('images <dataset>').alias('pictures'))
+  selecting(dataset.command('images <dataset>'))
     .description('images of a dataset with their labels and IDs, newest first')
     .option('-n, --limit <n>', 'most images to list', '50')
     .action(
@@ -115,12 +115,12 @@ function listCommand(dataset: Command, run: Run): void {
         const limit = wholeNumber('--limit', flags.limit, { min: 1 });
         const open = await connection();
         const { id } = await findDataset(open, name);
-        const found: BinaryMetadata[] = [];
+        const binaries: BinaryMetadata[] = [];
         for await (const one of selected(open, id, flags)) {
-          if (found.push(one) > limit) break;
+          if (binaries.push(one) > limit) break;
         }
-        const shown = found.slice(0, limit);
-        output.json({ pictures: shown.map(imageJson), has_more: found.length > limit });
+        const shown = binaries.slice(0, limit);
+        output.json({ images: shown.map(imageJson), has_more: binaries.length > limit });
         if (shown.length === 0) return output.text('No image.');
         output.table(
           ['file', 'labels', 'split', 'boxes', 'id'],
@@ -132,7 +132,7 @@ function listCommand(dataset: Command, run: Run): void {
             one.binaryDataId,
           ]),
         );
-        if (found.length > limit) output.note('\nThere are more: --limit N shows them.');
+        if (binaries.length > limit) output.note('\nThere are more: --limit N shows them.');
       }),
     );
 }
@@ -212,7 +212,7 @@ function tagCommands(dataset: Command, run: Run): void {
               ? dataClient.addTagsToBinaryDataByIds(labels, some)
               : dataClient.removeTagsFromBinaryDataByIds(labels, some, { includeClassifications: true }),
           );
-          output.json({ dataset_id: id, pictures: wanted.length, labels });
+          output.json({ dataset_id: id, images: wanted.length, labels });
           const words = labels.map(printable).join(', ');
           output.text(
             verb === 'tag'

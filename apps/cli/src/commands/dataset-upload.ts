@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ImageUpload } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Command } from 'commander';
 import { hasLoss, ledgerCsv } from '@platform/dataset-files/ledger';
 import { type ImportFormat, importFormats } from '@platform/dataset-files/formats';
@@ -118,9 +118,9 @@ async function upload(
 
 /** The plan for programs, with the whole account. */
 const summaryOf = ({ format, images, counts, ledger }: ImportPlan) => ({
-  pictures: images.length,
+  images: images.length,
   format,
-  labels: Object.fromEntries([...counts].map(([label, of]) => [label, { pictures: of.images, boxes: of.boxes }])),
+  labels: Object.fromEntries([...counts].map(([label, of]) => [label, { images: of.images, boxes: of.boxes }])),
   left_out: ledger.files
     .filter(({ use }) => use === 'left out')
     .map(({ path: place, reason }) => ({ path: place, reason })),
@@ -183,13 +183,13 @@ const copyLines = ({ copies, divided }: OneEach): string[] => [
 ];
 
 async function hashed(folder: string, planned: readonly PlannedImage[], signal: AbortSignal): Promise<HashedImage[]> {
-  const found: HashedImage[] = [];
+  const images: HashedImage[] = [];
   for (const image of planned) {
     if (signal.aborted) throw stopped();
     const bytes = await readFile(path.join(folder, image.path));
-    found.push({ ...image, sha256: createHash('sha256').update(bytes).digest('hex') });
+    images.push({ ...image, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
-  return found;
+  return images;
 }
 
 async function presentImages(open: Connection, datasetId: string): Promise<PresentImage[]> {

@@ -1,7 +1,7 @@
 import type { Filter } from '@platform/client';
 import { TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { Dataset } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
-import { type Split, splits } from '@platform/contract/job';
+import { type Split, splits } from '@platform/contract/job/job';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { formatBytes } from '@platform/kit';
@@ -122,7 +122,7 @@ function listCommand(dataset: Command, run: Run): void {
         const all = await open.client.datasetClient.listDatasetsByOrganizationId(await open.organizationId());
         const counts = await inParallel(all, ({ id }) => open.client.dataClient.countBinaryData({ datasetId: id }));
         output.json(
-          all.map((one, i) => ({ ...datasetJson(one), pictures: counts[i]?.count, size_bytes: counts[i]?.sizeBytes })),
+          all.map((one, i) => ({ ...datasetJson(one), images: counts[i]?.count, size_bytes: counts[i]?.sizeBytes })),
         );
         if (all.length === 0) return output.text('No dataset yet. Create one: platform dataset create NAME');
         output.table(
@@ -146,30 +146,30 @@ function showCommand(dataset: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
-        const found = await findDataset(open, name);
-        const contents = await contentsOf(open, found.id);
+        const existing = await findDataset(open, name);
+        const contents = await contentsOf(open, existing.id);
         const { images, sizeBytes, unlabelled, splits: inSplits, labels } = contents;
         const chosen = inSplits.filter((one) => one.images > 0);
         output.json({
-          ...datasetJson(found),
-          pictures: images,
+          ...datasetJson(existing),
+          images,
           size_bytes: sizeBytes,
           untagged: unlabelled,
           splits: Object.fromEntries(inSplits.map((one) => [one.split, one.images])),
           labels: labels.map((one) => ({
             label: one.label,
-            pictures: one.images,
-            pictures_with_boxes: one.withBoxes,
+            images: one.images,
+            images_with_boxes: one.withBoxes,
           })),
         });
         output.text(
           listText([
-            ['name', found.name],
+            ['name', existing.name],
             ['images', `${images}, ${formatBytes(sizeBytes)}`],
             ['without a label', unlabelled > 0 ? String(unlabelled) : ''],
             ['chosen splits', chosen.map((one) => `${one.split} ${one.images}`).join(', ')],
-            ['created', isoTime(found.timeCreated)],
-            ['id', found.id],
+            ['created', isoTime(existing.timeCreated)],
+            ['id', existing.id],
           ]),
         );
         if (labels.length > 0) {
@@ -224,8 +224,8 @@ function mergeCommand(dataset: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, name: string, names: string[]) => {
         const open = await connection();
-        const found = await Promise.all(names.map((one) => findDataset(open, one)));
-        const ids = found.map((one) => one.id);
+        const datasets = await Promise.all(names.map((one) => findDataset(open, one)));
+        const ids = datasets.map((one) => one.id);
         const id = await open.client.datasetClient.mergeDatasets(ids, name, await open.organizationId());
         output.json({ id, name, merged: ids });
         output.text(`Created dataset ${printable(name)} with ID ${id}.`);

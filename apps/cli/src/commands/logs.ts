@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
 import { LogDirection, LogService } from '@platform/contract/gen/platform/logs/v1/logs_pb';
-import { requireLogQuery } from '@platform/contract/log-filter';
+import { requireLogQuery } from '@platform/contract/logs/filter';
 import { isAbort } from '@platform/kit';
 import { systemClock, Usage } from '@platform/kit/node';
 import { choicesOption } from '../choices.ts';

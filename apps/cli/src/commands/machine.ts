@@ -2,12 +2,12 @@ import { allMachines } from '@platform/client';
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import type { SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { queryFields } from '@platform/contract/machine-fields';
-import { sortKeys } from '@platform/contract/machine-sort';
-import { errorCodeOf, PlatformError } from '@platform/contract/errors';
-import { type InstallCommands, installCommands } from '@platform/contract/install-command';
-import { releasePlatforms } from '@platform/contract/target-path';
-import { type ProgramName, withVersion } from '@platform/contract/version-pin';
+import { queryFields } from '@platform/contract/machine/fields';
+import { sortKeys } from '@platform/contract/machine/sort';
+import { errorCodeOf, PlatformError } from '@platform/contract/errors/errors';
+import { type InstallCommands, installCommands } from '@platform/contract/provisioning/install-command';
+import { releasePlatforms } from '@platform/contract/releases/target-path';
+import { type ProgramName, withVersion } from '@platform/contract/config/version-pin';
 import { choiceArgument } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { findMachine } from '../find/machine.ts';
@@ -16,6 +16,8 @@ import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
 import { reportSaved } from './config-problems.ts';
 import { machineEditCommands } from './machine-edits.ts';
+import { bulkCommands } from './machine-bulk.ts';
+import { tagCommands } from './machine-tags.ts';
 import { sampleJson, sampleText } from '../views/samples.ts';
 import { machineJson, machineRow, machineText } from '../views/machine.ts';
 
@@ -36,6 +38,8 @@ export function machineCommands(program: Command, run: Run): void {
   clearQuarantineCommand(machine, run);
   upgradeSystemCommand(machine, run);
   machineEditCommands(machine, run);
+  tagCommands(machine, run);
+  bulkCommands(machine, run);
 }
 
 function createCommand(machine: Command, run: Run): void {
@@ -79,7 +83,7 @@ function listCommand(machine: Command, run: Run): void {
   machine
     .command('list [query...]')
     .description(
-      'machines with their state, all or those of a query: words of name, host and ID, and comparisons such as state:offline "server<1.2" "seen>7d" condition:disk; after -- also negated ones: -- -location:barn',
+      'machines with their state, all or those of a query: words of name, host, tags and ID, and comparisons such as state:offline "server<1.2" "seen>7d" condition:disk tag:barn; after -- also negated ones: -- -location:barn',
     )
     .option(
       '--filter <comparisons...>',
@@ -97,7 +101,7 @@ function listCommand(machine: Command, run: Run): void {
         if (machines.length === 0 && isChosen) return output.text('No machine matches.');
         if (machines.length === 0) return output.text('No machine yet. Create one: platform machine create NAME');
         output.table(
-          ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],
+          ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'tags', 'id'],
           machines.map((one) => machineRow(one, systemClock.wall())),
         );
       }),
@@ -266,11 +270,13 @@ async function pin(
 ): Promise<Pick<SaveConfigResponse, 'revision' | 'problems'>> {
   const { partId } = await findMachine({ client, ...rest }, name);
   for (let attempt = 1; ; attempt++) {
-    const { configJson, revision } = await client.fleetClient.getConfig({ partId });
+    const { configJson, revision, fragments } = await client.fleetClient.getConfig({ partId });
+    // Without a pin of its own, a machine has that of its fragments.
+    const desired = version ?? (fragments.length > 0 ? 'stable' : undefined);
     try {
       const saved = await client.fleetClient.saveConfig({
         partId,
-        configJson: withVersion(configJson, program, version),
+        configJson: withVersion(configJson, program, desired),
         expectedRevision: revision,
       });
       return {

@@ -6,7 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { PlatformApiError } from '@platform/client';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { formatBytes, retry } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { unpackModelArchive } from '@platform/sandbox/model-archive';

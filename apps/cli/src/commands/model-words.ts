@@ -1,6 +1,6 @@
 import { ModelFramework, type ModelType } from '@platform/client';
-import { builtInKinds, modelKinds } from '@platform/contract/model-kinds';
-import { type RecipeName, recipes } from '@platform/contract/trainer-settings';
+import { builtInKinds, modelKinds } from '@platform/contract/job/model-kinds';
+import { type RecipeName, recipes } from '@platform/contract/job/trainer-settings';
 
 const withDashes = (text: string): string => text.replaceAll(/[ _]/g, '-');
 

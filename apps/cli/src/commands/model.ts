@@ -5,8 +5,8 @@ import {
   ModelTypeSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { type Package, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
-import { PlatformError } from '@platform/contract/errors';
-import { isObject } from '@platform/contract/json-object';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { isObject } from '@platform/contract/text/json-object';
 import { systemClock } from '@platform/kit/node';
 import { allPages } from '@platform/client';
 import type { Command } from 'commander';

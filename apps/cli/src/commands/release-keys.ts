@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite, readPem, systemClock } from '@platform/kit/node';
 import { readRoot, readTargets, rolesOf, type Roles } from '@platform/releases/documents';
 import { makeKeyFile, makeKeyFolder } from '@platform/releases/key-folder';

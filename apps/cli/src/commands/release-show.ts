@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PlatformClient } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { attachmentFiles, isAttachmentKind, platformSegment } from '@platform/contract/target-path';
+import { attachmentFiles, isAttachmentKind, platformSegment } from '@platform/contract/releases/target-path';
 import { formatBytes } from '@platform/kit';
 import type { Command } from 'commander';
 import { choiceArgument } from '../choices.ts';

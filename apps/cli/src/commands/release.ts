@@ -1,5 +1,5 @@
 import type { PlatformClient } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { systemClock } from '@platform/kit/node';
 import { targetsOf } from '@platform/releases/documents';

@@ -1,6 +1,4 @@
 import type { ModelType } from '@platform/client';
-import { Code, ConnectError } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { Command } from 'commander';
 import { choiceOption } from '../choices.ts';
@@ -65,17 +63,11 @@ export function checkCommand(train: Command, run: Run): void {
 async function checkData({ connection, output, signal }: CommandWorld, flags: TrainingDataFlags): Promise<void> {
   const open = await connection();
   const { areLabelsNamed: _, ...data } = await findTrainingData(open, flags);
-  const call = open.rpc(MLTrainingService).checkTrainingData(data, { signal });
-  const answer = await call.catch((error: unknown) => {
-    throw isUnimplemented(error) ? new PlatformError('UNSUPPORTED', { what: 'a check before a submit' }, error) : error;
-  });
+  const answer = await open.rpc(MLTrainingService).checkTrainingData(data, { signal });
   output.json({ dataset_id: data.datasetId, tags: data.tags, ...splitJson(answer) });
   printSplit(output, answer, data.tags);
   if (answer.problem) process.exitCode = exitCodes.failed;
 }
-
-/** Servers before this call answer UNIMPLEMENTED. */
-const isUnimplemented = (error: unknown): boolean => error instanceof ConnectError && error.code === Code.Unimplemented;
 
 /** On a busy server a submit of 100,000 images takes up to 12 s, and its check no longer. Larger ones need not wait. */
 const checkTimeoutMs = 30_000;

@@ -1,5 +1,5 @@
 import type { JobResources, ModelFramework } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { choiceOption } from '../choices.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type TrainingJobLogEntry, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
-import { crossValidationText } from '@platform/contract/cross-validation';
+import { crossValidationText } from '@platform/contract/job/cross-validation';
 import { formatDuration, isAbort } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';

@@ -1,5 +1,5 @@
 import { hasEnded, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
@@ -78,9 +78,9 @@ function cancelCommand(train: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
-        const found = await findOnlyJob(open, name, (job) => !hasEnded(job));
-        await open.client.mlTrainingClient.cancelTrainingJob(found.id);
-        const job = await open.client.mlTrainingClient.getTrainingJob(found.id);
+        const active = await findOnlyJob(open, name, (job) => !hasEnded(job));
+        await open.client.mlTrainingClient.cancelTrainingJob(active.id);
+        const job = await open.client.mlTrainingClient.getTrainingJob(active.id);
         output.json(jobJson(job));
         output.text(
           `Training job ${job.id} (${printable(`${job.modelName}/${job.modelVersion}`)}) is ${statusWord(job)}.`,

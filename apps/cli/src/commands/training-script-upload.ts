@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { ModelFramework, ModelType } from '@platform/client';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { type RegistryItem, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, formatBytes } from '@platform/kit';
 import { checkScriptArchive, packScriptFolder } from '@platform/sandbox/archive';
 import type { Command, Option } from 'commander';
@@ -107,10 +107,10 @@ export async function describe(
 
 /** The .tar.gz, validated with the server's rules. */
 async function archiveOf(place: string): Promise<Uint8Array<ArrayBuffer>> {
-  const found = await stat(place).catch((error: unknown) => {
+  const stats = await stat(place).catch((error: unknown) => {
     throw new PlatformError('INVALID_ARGUMENT', { field: '--path', value: place, limit: errorText(error) }, error);
   });
-  if (found.isDirectory()) return new Uint8Array(await packScriptFolder(place));
+  if (stats.isDirectory()) return new Uint8Array(await packScriptFolder(place));
   const bytes = await readFile(place);
   await checkScriptArchive([bytes]);
   return new Uint8Array(bytes);

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { readStdin, readText } from '@platform/kit/node';
 import { baseName } from '@platform/dataset-files/file-names';

@@ -1,7 +1,7 @@
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Source, SourceFile } from '@platform/dataset-files/source';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 
 /** The files below a folder. Does not follow links and does not look into hidden folders. */
@@ -56,16 +56,16 @@ function source(files: readonly SourceFile[], placeOf: (file: string) => string)
 
 /** In a deterministic order. A hidden folder is one entry. */
 async function filesBelow(folder: string): Promise<SourceFile[]> {
-  const found: SourceFile[] = [];
+  const sources: SourceFile[] = [];
   const scan = async (at: string): Promise<void> => {
     const entries = await readdir(path.join(folder, at), { withFileTypes: true });
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const place = at === '' ? entry.name : `${at}/${entry.name}`;
       if (entry.isDirectory()) {
-        if (entry.name.startsWith('.')) found.push({ path: `${place}/`, sizeBytes: 0 });
+        if (entry.name.startsWith('.')) sources.push({ path: `${place}/`, sizeBytes: 0 });
         else await scan(place);
-      } else if (entry.isSymbolicLink()) found.push({ path: place, sizeBytes: 0, isLink: true });
-      else if (entry.isFile()) found.push({ path: place, sizeBytes: (await stat(path.join(folder, place))).size });
+      } else if (entry.isSymbolicLink()) sources.push({ path: place, sizeBytes: 0, isLink: true });
+      else if (entry.isFile()) sources.push({ path: place, sizeBytes: (await stat(path.join(folder, place))).size });
     }
   };
   try {
@@ -73,5 +73,5 @@ async function filesBelow(folder: string): Promise<SourceFile[]> {
   } catch (error) {
     throw new PlatformError('INVALID_ARGUMENT', { field: 'folder', value: folder, limit: errorText(error) }, error);
   }
-  return found;
+  return sources;
 }

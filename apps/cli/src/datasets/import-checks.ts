@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { hasLoss } from '@platform/dataset-files/ledger';
 import { hasManyMissing, type ImportPlan } from '@platform/dataset-files/planned-images';
 import { ledgerGroups, reasonOf } from '@platform/dataset-files/summary';

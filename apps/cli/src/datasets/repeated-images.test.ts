@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import { type HashedImage, neededUploads, oneEach, type PresentImage } from './repeated-images.ts';
 
 const box = (label: string, xMin = 0.1) => ({ label, xMin, yMin: 0.1, xMax: xMin + 0.3, yMax: 0.5 });

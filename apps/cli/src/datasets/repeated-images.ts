@@ -1,5 +1,5 @@
 import type { Box } from '@platform/client';
-import { type Split, splits } from '@platform/contract/job';
+import { type Split, splits } from '@platform/contract/job/job';
 import type { PlannedImage } from '@platform/dataset-files/planned-images';
 
 /** A file with its hash. */

@@ -1,5 +1,5 @@
 import type { TrainingJobMetadata } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Connection } from '../connection.ts';
 
 const pageSize = 500;

@@ -1,5 +1,5 @@
 import type { ModelType } from '@platform/client';
-import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
+import { kindOfModelType, modelKind } from '@platform/contract/job/model-kinds';
 import type { Connection } from '../connection.ts';
 
 /** Every label of the dataset that this model type trains on, in alphabetical order. */

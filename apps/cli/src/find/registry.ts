@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { ListRegistryItemsResponse, RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Connection } from '../connection.ts';

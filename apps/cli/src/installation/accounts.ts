@@ -41,7 +41,7 @@ export interface Accounts {
 /** Creates users and folders. Each can be repeated; data of an earlier installation stay. */
 export function prepareAccounts(): Accounts {
   for (const name of Object.values(users)) createAccount(name);
-  const found = knownAccounts();
+  const accounts = knownAccounts();
   const folder = (name: string, mode: number, owner?: Account): void => {
     mkdirSync(name, { recursive: true });
     chmodSync(name, mode);
@@ -51,9 +51,9 @@ export function prepareAccounts(): Accounts {
   folder(path.join(places.settings, 'tls'), 0o755);
   folder(places.state, 0o700);
   folder(path.join(places.data, 'release-keys'), 0o700);
-  adopt(path.join(places.data, 'cloud'), found.server, folder);
-  adopt(path.join(places.data, 'runner'), found.runner, folder);
-  return found;
+  adopt(path.join(places.data, 'cloud'), accounts.server, folder);
+  adopt(path.join(places.data, 'runner'), accounts.runner, folder);
+  return accounts;
 }
 
 /** Data that were copied here belong to another user. */

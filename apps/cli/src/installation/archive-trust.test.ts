@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { tempFolder } from '@platform/kit/testing';
 import { signatureOf, signSums, sumsOf } from '@platform/releases/archive-signature';
 import { makeKey, readPublicKey } from '@platform/releases/keys';

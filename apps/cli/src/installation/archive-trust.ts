@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { readPem } from '@platform/kit/node';
 import { isSignedBy, readArchiveKey, signatureOf, sumsOf } from '@platform/releases/archive-signature';
 

@@ -2,7 +2,7 @@
 // maintenance copies a renewed one.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { readPemSync, systemClock } from '@platform/kit/node';
 import type { Account } from './accounts.ts';

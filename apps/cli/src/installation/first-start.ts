@@ -23,16 +23,16 @@ const connectionFile = path.join(places.data, 'connection.json');
 
 /** Passes the keys of the first start to the runner and to the command line of root. */
 export async function writeKeysOfFirstStart(): Promise<boolean> {
-  const found = await readFirstRun();
+  const firstRun = await readFirstRun();
   keepBackupKey();
-  if (!found) return false;
+  if (!firstRun) return false;
   const url = await localUrl();
   const { runner } = knownAccounts();
-  const runnerOptions = { url, api_key_id: found.runner_key_id, api_key: found.runner_key };
+  const runnerOptions = { url, api_key_id: firstRun.runner_key_id, api_key: firstRun.runner_key };
   const runnerFile = path.join(places.settings, 'runner.json');
   const isOther =
-    found.runner_key !== null && (await writeIfOther(runnerFile, runnerOptions, { mode: 0o600, owner: runner }));
-  const { org_id, api_key_id, api_key } = found;
+    firstRun.runner_key !== null && (await writeIfOther(runnerFile, runnerOptions, { mode: 0o600, owner: runner }));
+  const { org_id, api_key_id, api_key } = firstRun;
   const { public_url } = await readServerOptions();
   const connection = {
     url: public_url ?? url,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startFailureStatus } from '@platform/contract/start-failure';
+import { startFailureStatus } from '@platform/contract/releases/start-failure';
 import { isHopeless } from './give-up.ts';
 
 const rows: [string, Parameters<typeof isHopeless>[0], boolean][] = [

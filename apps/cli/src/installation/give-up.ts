@@ -1,5 +1,5 @@
 // Whether a version on trial that ends again and again is still worth waiting for. Pure.
-import { temporaryFailure } from '@platform/contract/start-failure';
+import { temporaryFailure } from '@platform/contract/releases/start-failure';
 
 /** A start that fails in the same way twice fails always: no user waits for a third. */
 const certainEnds = 2;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { isBefore } from '@platform/contract/semantic-version';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { isBefore } from '@platform/contract/releases/semantic-version';
 import { formatBytes } from '@platform/kit';
 import { FolderLocked, lockFolder, systemClock } from '@platform/kit/node';
 import { prepareAccounts } from './accounts.ts';

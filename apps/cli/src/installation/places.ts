@@ -1,5 +1,5 @@
 import { isRoot } from '../data-folder.ts';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { existsSync } from 'node:fs';
 
 /** Folders of an installed server. */

@@ -22,9 +22,9 @@ export async function checkPublicUrl(publicUrl?: string): Promise<string | undef
   const own = await readIdentity(await localUrl());
   if (own.status !== 200) throw new Error(`status ${own.status}`);
   try {
-    const found = await readIdentity(url);
-    if (found.status !== 200) throw new Error(`status ${found.status}`);
-    return found.body === own.body
+    const identity = await readIdentity(url);
+    if (identity.status !== 200) throw new Error(`status ${identity.status}`);
+    return identity.body === own.body
       ? undefined
       : `${url} leads to another server. Machines would register there: check the name and the proxy.`;
   } catch (error) {

@@ -2,7 +2,6 @@ import path from 'node:path';
 import { createPlatformClient } from '@platform/client';
 import { systemClock } from '@platform/kit/node';
 import { readArchive } from '../archive.ts';
-import { pinKey, readPinnedKey } from './archive-key.ts';
 import { releaseKeyFolder } from '../data-folder.ts';
 import { publishReleases } from '../up/releases.ts';
 import { eventLog } from '../up/story.ts';
@@ -25,8 +24,6 @@ export async function maintain(say: (text: string) => void): Promise<void> {
     say('Installed the renewed certificate. The server uses it within a minute.');
   if (await writeKeysOfFirstStart()) attempt('systemctl', 'restart', '--no-block', units.runner);
   const [archive, keys] = [readArchive(), await readFirstRun()];
-  // An older version installed this one, and pinned no key.
-  if (archive?.signing_key !== undefined && (await readPinnedKey()) === undefined) await pinKey(archive.signing_key);
   if (!archive || !keys) return;
   if (keys.api_key === null) {
     say(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Ended } from '../exit-codes.ts';
 import { askSettings, type Checks } from './questions.ts';
 import type { SettingFlags } from './settings.ts';

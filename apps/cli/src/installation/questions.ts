@@ -1,7 +1,7 @@
 // What a first installation asks at a terminal. A wrong answer is explained and asked again: nothing is installed yet.
 import path from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { readPair } from './certificate.ts';
 import { checkBackupFolder } from './scheduled-backups.ts';

@@ -2,7 +2,7 @@
 // server runs: a failure changes nothing. Then both change places.
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { prepareAccounts } from './accounts.ts';
 import { writeKeysOfFirstStart } from './first-start.ts';
 import { finishSwitch } from './install.ts';

@@ -1,7 +1,7 @@
 // Scheduled backups of an installed server are made by a timer, as root: only root reads the keys that sign releases, and
 // whoever takes over the server cannot delete them.
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { places } from './places.ts';
 import type { ServerOptions } from './server-options.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { readJson } from '@platform/kit/node';
 import type { Accounts } from './accounts.ts';
 import { type CertificateFiles, installCertificate, installedCertificate, readPair } from './certificate.ts';

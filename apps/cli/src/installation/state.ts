@@ -10,20 +10,20 @@ export interface Switch {
   readonly from: string | null;
   readonly to: string;
   /**
-   * prepare: the older version is in use. restore: the data of a version before come back. trial: the newer version is
-   * in use, not yet proven. revert: back to the older one.
+   * prepare: the older version is in use. restore: data of the previous version is being restored. trial: the newer version is
+   * in use, not yet proven. revert: the older version is being put back into use.
    */
   readonly stage: 'prepare' | 'restore' | 'trial' | 'revert';
   /** Whether the older version cannot read what the newer one writes. */
   readonly hasNewSchema: boolean;
-  /** A snapshot whose data the version needs: a return to the version before. */
+  /** A snapshot whose data the version needs, in a rollback to the previous version. */
   readonly restore: string | null;
-  /** The data of before, from the stage after prepare on. */
+  /** Snapshot of the data before the switch; set once the stage prepare is over. */
   readonly snapshot: string | null;
   readonly readyWithinS: number;
   /** ms since 1970. */
   readonly startedAt: number;
-  /** Why the newer version is reverted; absent in a file of an older version. */
+  /** Why the newer version is reverted; absent in the other stages. */
   readonly problem?: string;
 }
 
@@ -37,7 +37,7 @@ export interface Outcome {
 /** The version before the current one. */
 export interface Previous {
   readonly version: string;
-  /** Its data as they were at the switch. Null: it has none, or the database is elsewhere. */
+  /** Snapshot of its data at the switch. Null: it has none, or the database is on another host. */
   readonly snapshot: string | null;
   /** ms since 1970. */
   readonly switchedAt: number;
@@ -63,7 +63,7 @@ export async function endSwitch(outcome: Outcome): Promise<void> {
   flush(places.state);
 }
 
-/** Exists from the moment when restored data are complete until they are in use. */
+/** Exists from when the restored data is complete until it is in use. */
 export const isReplacing = (): boolean => existsSync(file('replacing'));
 export const writeReplacement = (): Promise<void> => write('replacing', {});
 export async function endReplacement(): Promise<void> {
@@ -71,7 +71,7 @@ export async function endReplacement(): Promise<void> {
   flush(places.state);
 }
 
-/** While this file exists, the data are incomplete and the server must not start. */
+/** While this file exists, the data is incomplete and the server must not start. */
 export const restoring = path.join(places.state, 'restoring');
 
 export const versionFolder = (version: string): string => path.join(places.programs, version);

@@ -1,5 +1,5 @@
 // A switch to another version: one link changes. Each stage is on the disk before its work begins, so the switch goes
-// on after a kill or a power cut, and a version that is not ready in time is reverted.
+// on after a kill or a power cut, and a version that is not ready in time is reverted. Decision 0079.
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { units } from './places.ts';

@@ -1,7 +1,7 @@
 // Programs and files of the operating system, as the installation of the server uses them.
 import { spawnSync } from 'node:child_process';
 import { lstatSync, readlinkSync, renameSync, rmSync, statfsSync, symlinkSync } from 'node:fs';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { formatBytes } from '@platform/kit';
 
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' };

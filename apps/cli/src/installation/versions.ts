@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { isSemanticVersion } from '@platform/contract/releases/semantic-version';
 import { type Archive, readArchive } from '../archive.ts';
 import { checkout } from '../data-folder.ts';
 import { proveArchive, type Trust } from './archive-trust.ts';

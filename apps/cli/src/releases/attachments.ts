@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type AttachmentKind, attachmentFiles, attachmentTargetPath } from '@platform/contract/target-path';
-import { PlatformError } from '@platform/contract/errors';
+import { type AttachmentKind, attachmentFiles, attachmentTargetPath } from '@platform/contract/releases/target-path';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { readRoot, readTargets, targetsOf } from '@platform/releases/documents';
 import { attachmentLimitBytes, checkSbom } from '@platform/releases/sbom';
 import type { ProgramWords } from '@platform/releases/targets';
@@ -23,7 +23,7 @@ const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(byte
  */
 export async function readAttachments(program: ProgramWords & { file: string; sha256: string }): Promise<Attachment[]> {
   const { name, version, platform, file } = program;
-  const found: Attachment[] = [];
+  const attachments: Attachment[] = [];
   for (const kind of kinds) {
     const bytes = await readFile(`${file.replace(/\.gz$/, '')}.${attachmentFiles[kind]}`).catch((error: unknown) => {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
@@ -32,9 +32,9 @@ export async function readAttachments(program: ProgramWords & { file: string; sh
     if (bytes === undefined) continue;
     if (bytes.length > attachmentLimitBytes) throw tooLarge(kind, program, bytes.length);
     if (kind === 'sbom') checkSbom(bytes, program);
-    found.push({ name, version, platform, kind, bytes, sha256: sha256Of(bytes) });
+    attachments.push({ name, version, platform, kind, bytes, sha256: sha256Of(bytes) });
   }
-  return found;
+  return attachments;
 }
 
 const tooLarge = (kind: AttachmentKind, { name, version, platform }: ProgramWords, sizeBytes: number): PlatformError =>

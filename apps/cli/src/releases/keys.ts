@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type KeyRing, readKeyFolders } from '@platform/releases/key-folder';
 import { defaultDataFolder, releaseKeyFolder } from '../data-folder.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { isNotText } from '@platform/kit';
 import { readText } from '@platform/kit/node';
 import type { ProgramWords } from '@platform/releases/targets';

@@ -1,5 +1,5 @@
 import type { PlatformClient } from '@platform/client';
-import { errorCodeOf } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { readRoot, readTargets, rolesOf } from '@platform/releases/documents';
 import type { KeyRing } from '@platform/releases/key-folder';
@@ -14,7 +14,7 @@ import {
   programTarget,
   signInstallerList,
 } from '@platform/releases/publication';
-import type { AttachmentKind } from '@platform/contract/target-path';
+import type { AttachmentKind } from '@platform/contract/releases/target-path';
 import type { PatchWords, ProgramWords, Target } from '@platform/releases/targets';
 
 /** A file that the server already stores. */

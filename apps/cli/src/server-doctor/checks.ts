@@ -1,4 +1,4 @@
-import { releasePlatforms } from '@platform/contract/target-path';
+import { releasePlatforms } from '@platform/contract/releases/target-path';
 import { formatBytes, formatDuration } from '@platform/kit';
 import type {
   BlobsSeen,
@@ -133,7 +133,7 @@ const bits = (mode: number): string => mode.toString(8).padStart(3, '0');
 function permissionResults(files: readonly FileSeen[]): CheckResult[] {
   const open = files.filter(({ mode, forbidden }) => (mode & forbidden) !== 0);
   const foreign = files.filter(({ isOwned }) => !isOwned);
-  const found = [
+  const results = [
     ...open.map(({ path, mode, forbidden }) =>
       failed('permissions', `${path} is open to other users (mode ${bits(mode)}).`, {
         why: 'They can read keys or data of machines and users.',
@@ -147,7 +147,7 @@ function permissionResults(files: readonly FileSeen[]): CheckResult[] {
       }),
     ),
   ];
-  return found.length > 0 ? found : [ok('permissions', 'Data and keys are closed to other users.')];
+  return results.length > 0 ? results : [ok('permissions', 'Data and keys are closed to other users.')];
 }
 
 function databaseResults(seen: DatabaseSeen, isServerRunning: boolean): CheckResult[] {
@@ -163,10 +163,10 @@ function databaseResults(seen: DatabaseSeen, isServerRunning: boolean): CheckRes
         : 'See postgres.log beside the database, or the log of your own database.';
     return [failed('database', `The database ${says}.`, { why, remedy })];
   }
-  const found = databaseSettings(seen);
+  const settings = databaseSettings(seen);
   const { version, used_connections: used, max_connections: max } = seen;
-  return found.length > 0
-    ? found
+  return settings.length > 0
+    ? settings
     : [ok('database', `PostgreSQL ${version}, ${used} of ${max} connections in use; it survives a power cut.`)];
 }
 

@@ -9,7 +9,7 @@ import { attempt } from '../installation/system.ts';
 import type { FoundServer } from './observations.ts';
 
 /** What the user says of a server that cannot be asked. */
-export interface Known {
+export interface ServerHints {
   readonly localUrl: string | undefined;
   readonly publicUrl: string | undefined;
   readonly tlsCert: string | undefined;
@@ -17,7 +17,7 @@ export interface Known {
 }
 
 /** The server of a data folder: its own, or that of `npm start`, which has it in `cloud`. @throws Usage */
-export async function findServer(dataDir: string, known: Known): Promise<FoundServer> {
+export async function findServer(dataDir: string, known: ServerHints): Promise<FoundServer> {
   const dataFolder = await serverFolder(path.resolve(dataDir));
   const isInstalled = dataFolder === path.join(places.data, 'cloud') && currentVersion() !== undefined;
   const pid = (await runningPid(dataFolder)) ?? (isInstalled ? servicePid() : undefined);
@@ -33,13 +33,13 @@ export async function findServer(dataDir: string, known: Known): Promise<FoundSe
   };
   const { port = 8080 } = options;
   const ofPort = port === 0 ? undefined : `http://127.0.0.1:${port}`;
-  const found = ofPort ?? saved ?? (isOfThisHost(url) ? url : undefined);
+  const serverUrl = ofPort ?? saved ?? (isOfThisHost(url) ? url : undefined);
   return {
     dataFolder,
     isInstalled,
     pid,
     options,
-    localUrl: known.localUrl ?? (pid === undefined ? undefined : found),
+    localUrl: known.localUrl ?? (pid === undefined ? undefined : serverUrl),
     publicUrl: known.publicUrl ?? options.public_url ?? (isOfThisHost(url) ? undefined : url),
   };
 }

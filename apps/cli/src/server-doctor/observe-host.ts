@@ -10,10 +10,10 @@ import type { DiskSeen, FileSeen, FoundServer, UnitSeen } from './observations.t
 export async function observeDisks(folders: readonly string[]): Promise<DiskSeen[]> {
   const seen = new Map<number, DiskSeen>();
   for (const folder of folders) {
-    const found = await stat(folder).catch(() => undefined);
-    if (!found || seen.has(found.dev)) continue;
+    const stats = await stat(folder).catch(() => undefined);
+    if (!stats || seen.has(stats.dev)) continue;
     const { bavail, blocks, bsize, files, ffree } = await statfs(folder);
-    seen.set(found.dev, {
+    seen.set(stats.dev, {
       folder,
       freeBytes: bavail * bsize,
       sizeBytes: blocks * bsize,

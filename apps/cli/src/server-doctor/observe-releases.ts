@@ -27,8 +27,8 @@ export async function observeReleases({ pid, localUrl }: FoundServer): Promise<R
   const versioned = (of: Document | undefined, role: string): Promise<Document | undefined> =>
     read(`${of?.signed.meta?.[`${role}.json`]?.version ?? 0}.${role}`);
   const newestRoot = async (n = 1, before?: Document): Promise<Document | undefined> => {
-    const found = await read(`${n}.root`);
-    return found ? newestRoot(n + 1, found) : before;
+    const rootText = await read(`${n}.root`);
+    return rootText ? newestRoot(n + 1, rootText) : before;
   };
   try {
     const root = await newestRoot();

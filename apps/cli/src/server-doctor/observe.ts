@@ -4,7 +4,7 @@ import { errorText, type Clock } from '@platform/kit';
 import { readJson } from '@platform/kit/node';
 import { checkout, isRoot } from '../data-folder.ts';
 import { places } from '../installation/places.ts';
-import { findServer, type Known } from './found-server.ts';
+import { findServer, type ServerHints } from './found-server.ts';
 import type { BlobsSeen, DatabaseSeen, FoundServer, Health, Observations } from './observations.ts';
 import { observeChange } from './observe-change.ts';
 import { observeCertificate, observePublicUrl } from './observe-certificate.ts';
@@ -14,7 +14,7 @@ import { observeReleases } from './observe-releases.ts';
 const answerMs = 5_000;
 
 /** Inspects everything and changes nothing. @throws Usage if there is no server's data folder. */
-export async function observe(dataDir: string, known: Known, clock: Clock): Promise<Observations> {
+export async function observe(dataDir: string, known: ServerHints, clock: Clock): Promise<Observations> {
   const server = await findServer(dataDir, known);
   const database = observeDatabase(server);
   const [health, certificate, publicUrl, files, releases] = await Promise.all([

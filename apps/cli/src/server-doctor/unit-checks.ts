@@ -7,10 +7,10 @@ import { type CheckResult, failed, note, ok, warning } from './results.ts';
  */
 export function serviceResults(units: readonly UnitSeen[] | undefined, isChanging = false): CheckResult[] {
   if (!units) return [note('service', 'This server is not installed as a service: nothing starts it again at boot.')];
-  const found = units.flatMap((unit) => unitResults(unit, isChanging));
-  return found.some(({ at }) => at !== 'note')
-    ? found
-    : [...found, ok('service', 'All units are installed and start with the system.')];
+  const results = units.flatMap((unit) => unitResults(unit, isChanging));
+  return results.some(({ at }) => at !== 'note')
+    ? results
+    : [...results, ok('service', 'All units are installed and start with the system.')];
 }
 
 const install =

@@ -65,8 +65,8 @@ export class Children {
 
   /** Ends processes of a predecessor: TERM, up to `termMs`, then KILL. Returns their names. */
   async endLeftovers(termMs: number): Promise<string[]> {
-    const found = (await readJson(this.#file).catch(() => undefined)) as { children?: Recorded[] } | undefined;
-    const alive = (found?.children ?? []).filter((child) => isAlive(child));
+    const saved = (await readJson(this.#file).catch(() => undefined)) as { children?: Recorded[] } | undefined;
+    const alive = (saved?.children ?? []).filter((child) => isAlive(child));
     for (const child of alive) signalGroup(child.pid, 'SIGTERM');
     const end = this.#clock.now() + termMs;
     while (alive.some((child) => isAlive(child)) && this.#clock.now() < end) await this.#clock.sleep(50);

@@ -36,7 +36,7 @@ export function prepareMachineFolder(dataFolder: string, agentBundle: string): M
     // Does not follow links: the machine may have placed one in its folder.
     if (account.uid !== undefined) lchownSync(file, account.uid, account.uid);
   };
-  for (const folder of [root, path.join(root, 'bin'), path.join(root, 'pictures')]) {
+  for (const folder of [root, path.join(root, 'bin'), path.join(root, 'images')]) {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     own(folder);
   }
@@ -49,7 +49,7 @@ export function prepareMachineFolder(dataFolder: string, agentBundle: string): M
     root,
     credentialsFile: path.join(root, 'platform.json'),
     agentFile,
-    imagesFolder: path.join(root, 'pictures'),
+    imagesFolder: path.join(root, 'images'),
     node,
     account,
   };

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { PlatformClient } from '@platform/client';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { platformSegment, releasePlatforms, type ReleasePlatform } from '@platform/contract/target-path';
+import { platformSegment, releasePlatforms, type ReleasePlatform } from '@platform/contract/releases/target-path';
 import { errorText } from '@platform/kit';
 import { readArchive, type ReleaseFile } from '../archive.ts';
 import { checkout } from '../data-folder.ts';

@@ -35,9 +35,9 @@ export async function untilReady(
     try {
       if (!isPublished) await publish();
       isPublished = true;
-      const found = await look();
-      if (found.missing.length === 0) return found.notices;
-      missing.push(...found.missing);
+      const observed = await look();
+      if (observed.missing.length === 0) return observed.notices;
+      missing.push(...observed.missing);
     } catch (error) {
       const what = isPublished ? 'the management server does not answer' : 'machine server and agent are not released';
       missing.push(`${what} (${errorText(error)})`);

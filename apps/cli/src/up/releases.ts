@@ -21,19 +21,19 @@ export async function publishReleases({
   const programs = [];
   const attachments: SignedAttachment[] = [];
   for (const { name, version, platform, file, size, sha256 } of releases) {
-    const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
-    const isSame = found === undefined || Buffer.from(found.sha256).toString('hex') === sha256;
-    if (isSame && (found?.attachments ?? []).length === 0) {
+    const release = there.find((one) => one.name === name && one.version === version && one.platform === platform);
+    const isSame = release === undefined || Buffer.from(release.sha256).toString('hex') === sha256;
+    if (isSame && (release?.attachments ?? []).length === 0) {
       for (const { bytes, ...one } of await readAttachments({ name, version, platform, file, sha256 })) {
         await client.releaseClient.putBlob(bytes);
         attachments.push({ ...one, sizeBytes: bytes.length });
       }
     }
-    if (found?.channels.includes('stable') && found.target !== '') continue;
-    if (!found) await client.releaseClient.putBlob(readProgram(file));
+    if (release?.channels.includes('stable') && release.target !== '') continue;
+    if (!release) await client.releaseClient.putBlob(readProgram(file));
     // A version is immutable: sign the bytes that an earlier checkout published under this number.
-    const stored = found
-      ? { sizeBytes: Number(found.sizeBytes), sha256: Buffer.from(found.sha256).toString('hex') }
+    const stored = release
+      ? { sizeBytes: Number(release.sizeBytes), sha256: Buffer.from(release.sha256).toString('hex') }
       : { sizeBytes: size, sha256 };
     programs.push({ name, version, platform, ...stored, channels: ['stable', 'dev'] });
   }

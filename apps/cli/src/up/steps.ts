@@ -1,5 +1,5 @@
-import { serverStates, textOfState } from '@platform/contract/program-states';
-import { scoreText } from '@platform/contract/confidence';
+import { serverStates, textOfState } from '@platform/contract/machine/program-states';
+import { scoreText } from '@platform/contract/job/confidence';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { allMachines, ModelType, type ImageUpload, TrainingStatus } from '@platform/client';
@@ -145,7 +145,7 @@ const dataset: Step = {
     });
     return {
       note: `${total} images of ${objects} objects, ${names.length} new`,
-      facts: { dataset_id: datasetId, pictures: total },
+      facts: { dataset_id: datasetId, images: total },
     };
   },
 };
@@ -212,7 +212,7 @@ const train: Step = {
         model: modelName,
         model_version: job.modelVersion,
         accuracy,
-        held_out_pictures: heldOut,
+        held_out_images: heldOut,
       },
     };
   },

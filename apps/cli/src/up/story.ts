@@ -102,8 +102,8 @@ export async function until<T>(
   let last: unknown;
   while (!signal.aborted) {
     try {
-      const found = await look();
-      if (found !== undefined) return found;
+      const observed = await look();
+      if (observed !== undefined) return observed;
       last = undefined;
     } catch (error) {
       last = error;

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Clock, createLog, errorText } from '@platform/kit';
 import {
   atomicWrite,
@@ -26,7 +26,6 @@ import { type Found, lookAt, untilReady } from './ready.ts';
 import { publishReleases } from './releases.ts';
 import { storySteps } from './steps.ts';
 import { eventLog, runStory, sizes } from './story.ts';
-import { scrubbedText, scrubLogs } from './scrub-logs.ts';
 import { type Cloud, deadFirstKey, deadRunnerKey, summary } from './summary.ts';
 
 type StartChild = (spec: ChildSpec, how: Parameters<Children['keep']>[1]) => Promise<string>;
@@ -70,8 +69,6 @@ export async function up(options: UpOptions): Promise<number> {
     const built = await build(say);
     const left = await children.endLeftovers(10_000);
     if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
-    const scrubbed = await scrubLogs(logFolder);
-    if (scrubbed.length > 0) say(scrubbedText(scrubbed));
 
     const cloud = await startCloud(options, built.web, start);
     if (cloud.runner_key === null) say(deadRunnerKey);

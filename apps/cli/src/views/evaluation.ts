@@ -1,5 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { classText } from '@platform/contract/confidence';
+import { classText } from '@platform/contract/job/confidence';
 
 interface PerClass {
   readonly header: readonly string[];

@@ -1,6 +1,6 @@
 import { BootReasonSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { bootReasons, textOfState } from '@platform/contract/program-states';
-import { diskPlace } from '@platform/contract/disk-place';
+import { bootReasons, textOfState } from '@platform/contract/machine/program-states';
+import { diskPlace } from '@platform/contract/machine/disk-place';
 import { formatBytes } from '@platform/kit';
 import { enumName } from '../output.ts';
 

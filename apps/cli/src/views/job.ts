@@ -6,8 +6,8 @@ import {
   TrainingStatus,
   TrainingStatusSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { scoreText as measured } from '@platform/contract/confidence';
-import { scoreName } from '@platform/contract/model-kinds';
+import { scoreText as measured } from '@platform/contract/job/confidence';
+import { scoreName } from '@platform/contract/job/model-kinds';
 import { formatDuration } from '@platform/kit';
 import { ago, enumName, enumWord, isoTime } from '../output.ts';
 

@@ -1,6 +1,6 @@
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { fieldPairs } from '@platform/contract/log-fields';
-import { droppedLines } from '@platform/contract/log-marker';
+import { fieldPairs } from '@platform/contract/logs/fields';
+import { droppedLines } from '@platform/contract/logs/marker';
 import { counted, isoTime, printable } from '../output.ts';
 
 /** A line of the log of a machine, for programs. */

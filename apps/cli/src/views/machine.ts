@@ -1,7 +1,7 @@
-import { numberInEffect } from '@platform/contract/config-status';
-import { isReportPast } from '@platform/contract/report-age';
-import { serverStates, textOfState, updateStates } from '@platform/contract/program-states';
-import { withTimeLeft } from '@platform/contract/restart-wait';
+import { numberInEffect } from '@platform/contract/config/status';
+import { isReportPast } from '@platform/contract/machine/report-age';
+import { serverStates, textOfState, updateStates } from '@platform/contract/machine/program-states';
+import { withTimeLeft } from '@platform/contract/machine/restart-wait';
 import { formatBytes, formatDuration } from '@platform/kit';
 import {
   type Condition,
@@ -19,6 +19,7 @@ import {
 import { ago, enumName, enumWord, isoTime, listText, percentText, printable } from '../output.ts';
 import { networkJson, networkText } from './network.ts';
 import { factsJson, factsText } from './facts.ts';
+import { ordersJson, ordersText } from './orders.ts';
 import { sharedIdentityJson } from './shared-identity.ts';
 import { systemJson, systemText } from './system.ts';
 import { configStatusJson, configText, sliceJson, slicesText } from './slices.ts';
@@ -95,6 +96,7 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     name: machine.name,
     organization_id: machine.organizationId,
     location_id: machine.locationId,
+    tags: machine.tags,
     online_state: enumWord(OnlineStateSchema, machine.onlineState),
     last_seen: isoTime(machine.lastSeen),
     is_report_past: isReportPast(machine),
@@ -118,6 +120,7 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     network: networkJson(machine),
     system: systemJson(machine),
     facts: factsJson(machine),
+    orders: ordersJson(machine),
     programs: { agent: programJson(report?.agent), server: programJson(report?.server) },
     conditions: conditionsOf(machine).map((one) => ({
       code: one.code,
@@ -245,6 +248,7 @@ export const machineRow = (machine: Machine, nowMs: number): string[] => {
     report?.server?.runningVersion ?? '',
     `${numberInEffect(machine.configStatus) || '?'}/${machine.wantedRevision}`,
     ago(machine.lastSeen, nowMs),
+    machine.tags.join(' '),
     machine.id,
   ];
 };
@@ -265,6 +269,7 @@ export function machineText(machine: Machine, nowMs: number, used = ''): string 
   const { report } = machine;
   const about = listText([
     ['machine', joined(machine.name, machine.locationName)],
+    ['tags', machine.tags.join(' ')],
     [
       'state',
       joined(
@@ -281,6 +286,7 @@ export function machineText(machine: Machine, nowMs: number, used = ''): string 
     ['system', systemText(machine, nowMs)],
     ['config', configText(machine, nowMs)],
     ['  but', slicesText(machine, nowMs)],
+    ['orders', ordersText(machine, nowMs)],
     ['reported', ago(machine.reportedOn, nowMs)],
     ['machine id', machine.id],
     ['part id', machine.partId],

@@ -12,8 +12,13 @@ import {
   NetworkRowState,
   NetworkRowStateSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { attemptResults, connectivities, networkModes, networkRowStates } from '@platform/contract/network-states';
-import { textOfState } from '@platform/contract/program-states';
+import {
+  attemptResults,
+  connectivities,
+  networkModes,
+  networkRowStates,
+} from '@platform/contract/machine/network-states';
+import { textOfState } from '@platform/contract/machine/program-states';
 import { ago, enumWord, isoTime, printable } from '../output.ts';
 
 /** The network of a machine with its wire names; null: not reported. */

@@ -1,4 +1,4 @@
-import { configStatusText } from '@platform/contract/config-status';
+import { configStatusText } from '@platform/contract/config/status';
 import { formatDuration } from '@platform/kit';
 import {
   type ConfigSlice,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SplitAnswer } from '@platform/contract/split-answer';
+import type { SplitAnswer } from '@platform/contract/job/split-answer';
 import { createOutput } from '../output.ts';
 import { printSplit } from './split.ts';
 

@@ -1,5 +1,5 @@
 import type { CheckTrainingDataResponse } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { refusalOf, type SplitAnswer, splitMethod } from '@platform/contract/split-answer';
+import { refusalOf, type SplitAnswer, splitMethod } from '@platform/contract/job/split-answer';
 import { counted, type Output, printable, warningText } from '../output.ts';
 
 export const labelsText = (labels: readonly string[]): string => `Labels: ${labels.map(printable).join(', ')}.`;

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { FailedSignIn } from './failed-sign-ins.ts';
 import { type Identities, type Identity, proofOf } from './identities.ts';
 import type { AttemptCaller, Caller } from './rules/permissions.ts';

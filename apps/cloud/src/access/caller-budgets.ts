@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { Clock } from '@platform/kit';
 import type { Caller } from './rules/permissions.ts';

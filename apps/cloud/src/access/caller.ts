@@ -1,5 +1,5 @@
 import { type ContextValues, createContextKey } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Caller } from './rules/permissions.ts';
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'who is calling' });

@@ -3,7 +3,7 @@ import type { Clock } from '@platform/kit';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { batchLoader } from '../database/batch-loader.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import type { Caller, ScriptCaller } from './rules/permissions.ts';
 import { findKey, grantsOf } from './store/keys.ts';
 import { type PartIdentity, readPartIdentities } from './store/part-identities.ts';

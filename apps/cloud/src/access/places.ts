@@ -1,6 +1,6 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Database } from '../database/database.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import { belongsTo, type Caller, mayReadLocation, requireMember } from './rules/permissions.ts';
 import { findLocation, findOrganizations, type LocationRow, type OrganizationRow } from './store/organizations.ts';
 

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Log } from '@platform/kit';
 import { filesToBackUp } from '../blobs/store/owned-blobs.ts';
 import type { Connection } from '../database/database.ts';

@@ -1,6 +1,6 @@
 // Whether a snapshot was made by its installation.
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { macFile, type Snapshot } from './backup-folder.ts';
 import { type BackupKey, isMacOf } from './manifest-mac.ts';
 
@@ -43,7 +43,7 @@ export function requireAuthentic(
   if (found === 'right' || of.acceptUnauthenticated) return;
   const problem =
     found === 'none'
-      ? 'it has no MAC, because an older version made it or it was removed'
+      ? 'it has no MAC: it was removed'
       : 'the key for its MAC is not on this host, and the key in the backup proves nothing';
   throw new PlatformError('BACKUP_NOT_AUTHENTICATED', { name, problem });
 }

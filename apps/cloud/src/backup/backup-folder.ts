@@ -8,7 +8,7 @@ import { mkdir, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/pr
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite, FolderLocked, type FolderLock, lockFolder, readJson, readText } from '@platform/kit/node';
 import { version } from '../version.ts';
 import { readBackupNote } from './backup-note.ts';

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock, Log } from '@platform/kit';
 import { readJson } from '@platform/kit/node';
 import { readBlobMark, writeBlobMark } from '../blobs/installation-mark.ts';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Clock, errorText, type Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
 import { type Connection, clientConfig, cut } from '../database/database.ts';

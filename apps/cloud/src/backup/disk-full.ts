@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** What the operating system says of a disk without space, or of an account without more of it. */
 const codes = ['ENOSPC', 'EDQUOT'];

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import type { BlobStore } from '../blobs/blob-store.ts';
@@ -66,7 +66,7 @@ export type BackupResult = {
 };
 
 /**
- * Adds a snapshot to a folder of backups, while the server runs or not.
+ * Adds a snapshot to a folder of backups, while the server runs or not. Decision 0081.
  *
  * @throws PlatformError BACKUP_FOLDER_UNUSABLE, BACKUP_OTHER_INSTALLATION, BACKUP_IN_USE, DISK_FULL,
  * DATABASE_UNAVAILABLE

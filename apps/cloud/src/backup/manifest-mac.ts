@@ -1,9 +1,10 @@
 // A MAC over each manifest, with a key of the installation: a manifest names the hashes of everything else, so whoever can
 // write to the folder of backups, but has no key, cannot make a backup that a restore takes for one of the installation.
+// Decision 0118.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite, readJson } from '@platform/kit/node';
 
 /** The key that authenticates the backups of an installation. It gives access to nothing else. */

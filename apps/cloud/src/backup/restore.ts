@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { lchown, lstat, mkdir, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { formatBytes } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { openDiskBlobs } from '../blobs/disk.ts';
@@ -112,9 +112,10 @@ async function restoreInto(
   return { name, createdOn: manifest.createdOn, dataFolder, rows, files, migrated, damaged };
 }
 
-/** @returns the last migration of the backup. @throws PlatformError BACKUP_NEWER */
+/** @returns the last migration of the backup. @throws PlatformError BACKUP_NEWER, DATA_NOT_RELEASED */
 async function lastMigration(name: string, { database, version: found }: Manifest): Promise<string> {
-  const { last, unknown } = await recordedSchema(database.migrations);
+  const { last, unknown, isUnreleased } = await recordedSchema(database.migrations);
+  if (isUnreleased) throw new PlatformError('DATA_NOT_RELEASED', { what: `the backup ${name}`, found: last });
   if (unknown === undefined) return last;
   throw new PlatformError('BACKUP_NEWER', { name, found, own: version, what: `schema ${unknown}` });
 }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** Exists while a restore writes into the data folder. */
 export const restoringFile = (dataFolder: string): string => path.join(dataFolder, 'restoring.json');

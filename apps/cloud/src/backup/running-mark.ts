@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { isCopiedMark, markFolder } from '@platform/kit/node';
 
-/** Exists from the start of a server to its end in order, and knows its place on the disk. */
+/** Exists from the start of a server to its end in order, and knows its place on the disk. Decision 0082. */
 const runningFile = (dataFolder: string): string => path.join(dataFolder, 'running.json');
 
 /** Whether the folder was copied while a server used the original, or after it ended without order. */

@@ -1,7 +1,7 @@
 // A file in the folder of the blobs that says whose they are: an empty folder may be a disk that is not mounted.
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import type { BlobStore } from './blob-store.ts';
 
@@ -27,7 +27,7 @@ export async function requireBlobMark(folder: string, installationId: string): P
   if (found === installationId) return;
   const problem =
     found === undefined
-      ? 'it has no installation.json, and rows of the database name files that should be there'
+      ? 'it has no installation.json, which marks the files of this installation'
       : `they are those of installation ${found}, and this is installation ${installationId}`;
   throw new PlatformError('BLOBS_NOT_MOUNTED', { path: folder, problem });
 }

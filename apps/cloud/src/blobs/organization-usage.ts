@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { refreshed } from '../database/refreshed.ts';
 import { hasRoom } from './rules/organization-room.ts';

@@ -1,8 +1,8 @@
 import { createGzip } from 'node:zlib';
 import { pipeline } from 'node:stream/promises';
-import crc32c from 'crc-32/crc32c.js';
 import tar from 'tar-stream';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { crc32c } from '@platform/sandbox/package-checksum';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 
 export type PackedFile = { path: string; sha256: string; sizeBytes: number };
@@ -68,19 +68,12 @@ export async function putWithCrc(
 ): Promise<Packed> {
   const sum = { crc: 0 };
   const stored = await blobs.put(summed(from, sum), options);
-  return { ...stored, crc32c: sum.crc >>> 0 };
+  return { ...stored, crc32c: sum.crc };
 }
 
 async function* summed(from: AsyncIterable<Uint8Array>, sum: { crc: number }): AsyncGenerator<Uint8Array> {
   for await (const chunk of from) {
-    sum.crc = crc32c.buf(chunk, sum.crc);
+    sum.crc = crc32c(chunk, sum.crc);
     yield chunk;
   }
-}
-
-/** Header of a download: base64 of the four bytes, most significant first. */
-export function crcHeader(crc: number): string {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc);
-  return `crc32c=${bytes.toString('base64')}`;
 }

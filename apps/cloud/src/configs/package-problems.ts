@@ -1,5 +1,5 @@
-import type { Problem } from '@platform/contract/config';
-import { isObject } from '@platform/contract/json-object';
+import type { Problem } from '@platform/contract/config/config';
+import { isObject } from '@platform/contract/text/json-object';
 import type { Database } from '../database/database.ts';
 import { type DesiredPackage, findDesiredPackages } from './store/desired-packages.ts';
 import type { JsonObject } from '../database/schema.ts';

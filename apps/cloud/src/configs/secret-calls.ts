@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
-import { keepSecrets, revealedSecrets } from '@platform/contract/config-placeholders';
-import { parseConfigText } from '@platform/contract/config-text';
-import { PlatformError } from '@platform/contract/errors';
+import { keepSecrets, revealedSecrets } from '@platform/contract/config/placeholders';
+import { parseConfigText } from '@platform/contract/config/text';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';

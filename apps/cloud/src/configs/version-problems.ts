@@ -1,4 +1,4 @@
-import type { Problem } from '@platform/contract/config';
+import type { Problem } from '@platform/contract/config/config';
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import { type Product, releaseName } from '../releases/rules/update-info.ts';
 import { type DesiredProgram, desiredProgramsOf } from '../releases/rules/desired-programs.ts';

@@ -1,7 +1,7 @@
 import { toJson } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
-import { isUuid } from '@platform/contract/names';
-import { PlatformError } from '@platform/contract/errors';
+import { isUuid } from '@platform/contract/text/names';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type BoundingBox, type DataService, FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { callerOf } from '../access/caller.ts';
 import { type Caller, requireMember } from '../access/rules/permissions.ts';

@@ -1,5 +1,5 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type DataService, Order } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { signerOf } from '../access/signed-urls.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';

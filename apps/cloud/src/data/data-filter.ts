@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type BinaryID,
   type Filter as SentFilter,
@@ -16,7 +16,7 @@ import {
 } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
 import { type DatumKey, type Filter, findKeys } from './store/binary-data.ts';
-import { usOf } from '../rpc/protobuf-times.ts';
+import { microsecondsOf } from '../rpc/protobuf-times.ts';
 
 /** Purpose of the access, which decides the required right. */
 export type Purpose = 'read' | 'change';
@@ -50,8 +50,8 @@ export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Pur
     withinDatasetId: caller.kind === 'script' ? caller.datasetId : '',
     tags: tagsCondition(sent?.tagsFilter),
     isLabelsOnly: sent?.tagsFilter?.labelsOnly ?? false,
-    fromUs: sent?.interval?.start ? usOf(sent.interval.start) : undefined,
-    untilUs: sent?.interval?.end ? usOf(sent.interval.end) : undefined,
+    fromUs: sent?.interval?.start ? microsecondsOf(sent.interval.start) : undefined,
+    untilUs: sent?.interval?.end ? microsecondsOf(sent.interval.end) : undefined,
   };
 }
 

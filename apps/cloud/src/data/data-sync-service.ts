@@ -1,6 +1,6 @@
 import type { Any, Timestamp } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Annotations } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import {
   type DataCaptureUploadRequest,
@@ -20,7 +20,7 @@ import type { ImageContent } from '../images/rules/image-content.ts';
 import { findPart } from '../machines/store/machines.ts';
 import { requireDatasets } from '../registry/rules/named-resources.ts';
 import { namedByPart } from '../registry/store/named-resources.ts';
-import { usOf } from '../rpc/protobuf-times.ts';
+import { microsecondsOf } from '../rpc/protobuf-times.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { boxOf, confidenceOf } from './rules/boxes.ts';
 import { dotted, extensionOf, mimeOf } from './rules/file-kind.ts';
@@ -242,8 +242,8 @@ function repeatsOf(metadata: UploadMetadata, sensor: SensorMetadata | undefined,
 const times = (sensor: SensorMetadata | undefined, created: Timestamp | undefined, nowUs: number) => {
   const requested = sensor?.timeRequested ?? created;
   return {
-    timeRequestedUs: requested ? usOf(requested) : nowUs,
-    timeReceivedUs: sensor?.timeReceived ? usOf(sensor.timeReceived) : nowUs,
+    timeRequestedUs: requested ? microsecondsOf(requested) : nowUs,
+    timeReceivedUs: sensor?.timeReceived ? microsecondsOf(sensor.timeReceived) : nowUs,
   };
 };
 

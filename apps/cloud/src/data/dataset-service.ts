@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';

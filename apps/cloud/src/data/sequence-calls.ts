@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { DataService, SequenceResourceFilter } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { callerOf } from '../access/caller.ts';
 import { type Caller, requireMember } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
 import { findPart } from '../machines/store/machines.ts';
-import { timeOfUs, usOf } from '../rpc/protobuf-times.ts';
+import { timeOfUs, microsecondsOf } from '../rpc/protobuf-times.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { type DataPlace, pageOf, readSequenceToken, sequenceToken } from '../rpc/rules/page-tokens.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
@@ -196,7 +196,7 @@ function namedOf(ids: readonly string[]): readonly string[] {
 
 function timeUs(field: string, time: Timestamp | undefined): number {
   if (!time) throw invalid(field, '', 'it must not be empty');
-  return usOf(time);
+  return microsecondsOf(time);
 }
 
 function rangeOf(startUs: number, endUs: number): Pick<Sequence, 'startUs' | 'endUs'> {

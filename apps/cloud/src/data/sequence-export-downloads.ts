@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { requireMember } from '../access/rules/permissions.ts';
 import type { Secrets } from '../access/secrets.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';

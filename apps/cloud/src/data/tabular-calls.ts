@@ -1,6 +1,6 @@
 import { create, type JsonObject, toJson } from '@bufbuild/protobuf';
 import type { ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type CaptureInterval,
   type DataService,
@@ -12,11 +12,11 @@ import { callerOf } from '../access/caller.ts';
 import { type Caller, isReader, memberships } from '../access/rules/permissions.ts';
 import { audit } from '../access/store/audit.ts';
 import type { Database } from '../database/database.ts';
-import { timeOfUs, usOf } from '../rpc/protobuf-times.ts';
+import { timeOfUs, microsecondsOf } from '../rpc/protobuf-times.ts';
 import { sizeOf } from '../rpc/rules/answer-bounds.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import { captureMetadata } from './binary-metadata.ts';
 import { readFilter } from './data-filter.ts';
 import {
@@ -173,7 +173,7 @@ function readingsOf(request: SeriesRequest, caller: Caller): Readings {
     resourceName: check.filled('resource_name', request.resourceName),
     resourceSubtype: check.filled('resource_subtype', request.resourceSubtype),
     methodName: check.filled('method_name', request.methodName),
-    fromUs: start ? usOf(start) : undefined,
-    untilUs: end ? usOf(end) : undefined,
+    fromUs: start ? microsecondsOf(start) : undefined,
+    untilUs: end ? microsecondsOf(end) : undefined,
   };
 }

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { type Account, runToEnd } from '../postgres/account.ts';
 import { type Binaries, findBinaries, isReachable } from '../postgres/binaries.ts';

@@ -2,7 +2,7 @@
 // a new one beside it, both on Unix sockets only. The new one takes the place when each row of it was compared.
 import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Clock, errorText, formatBytes, type Log } from '@platform/kit';
 import { connectAs, databaseName } from '../backup/database-access.ts';
 import { refusalOfDisk } from '../backup/disk-full.ts';
@@ -10,6 +10,7 @@ import { refuseIncomplete } from '../backup/restoring.ts';
 import { isRunningCopy, markRunning, unmarkRunning } from '../backup/running-mark.ts';
 import { type DatabaseDump, dumpDatabase, loadDatabase } from '../backup/store/database-dump.ts';
 import type { Connection } from '../database/database.ts';
+import { unreleased } from '../database/database-place.ts';
 import { recordedSchema } from '../database/known-schema.ts';
 import { migrate } from '../database/migrate.ts';
 import { databaseAccount } from '../postgres/account.ts';
@@ -207,9 +208,10 @@ async function readOld(
   return { dump, content: read };
 }
 
-/** The schema of the old rows. @throws PlatformError DATA_DIR_NEWER if this version does not know it. */
+/** The schema of the old rows. @throws PlatformError DATA_NOT_RELEASED, DATA_DIR_NEWER if this version does not know it. */
 async function lastMigration({ migrations }: DatabaseDump, dataFolder: string): Promise<string> {
-  const { last, newest, unknown } = await recordedSchema(migrations);
+  const { last, newest, unknown, isUnreleased } = await recordedSchema(migrations);
+  if (isUnreleased) throw unreleased(dataFolder, last);
   if (unknown === undefined) return last;
   throw new PlatformError('DATA_DIR_NEWER', { path: dataFolder, found: unknown, known: newest });
 }

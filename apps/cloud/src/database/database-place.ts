@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** What a message names: the data folder of an embedded database, or the host of another one. */
 export type DatabasePlace = string | { host: string };
@@ -10,6 +10,13 @@ export const inUse = (place: DatabasePlace): PlatformError =>
 
 export const isInUse = (error: unknown): error is PlatformError =>
   error instanceof PlatformError && (error.code === 'DATA_DIR_IN_USE' || error.code === 'DATABASE_IN_USE');
+
+const nameOf = (place: DatabasePlace): string =>
+  typeof place === 'string' ? `the data folder ${place}` : `the database at ${place.host}`;
+
+/** Versions before the first release had other migrations. */
+export const unreleased = (place: DatabasePlace, found: string): PlatformError =>
+  new PlatformError('DATA_NOT_RELEASED', { what: nameOf(place), found });
 
 export const newer = (place: DatabasePlace, schema: { found: string; known: string }): PlatformError =>
   typeof place === 'string'

@@ -17,7 +17,7 @@ import {
   type QueryResult,
   types as pgTypes,
 } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Log } from '@platform/kit';
 import type { Tables } from './schema.ts';
 

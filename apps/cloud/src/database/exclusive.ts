@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { Cell, changedOr, errorText, type Clock, type Log } from '@platform/kit';
 import {
   type Connection,

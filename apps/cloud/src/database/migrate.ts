@@ -3,10 +3,10 @@ import { readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { type Connection, clientConfig, cut, type DatabaseRight, isDatabaseAway, serverSessions } from './database.ts';
-import { type DatabasePlace, newer } from './database-place.ts';
+import { type DatabasePlace, newer, unreleased } from './database-place.ts';
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
 
@@ -24,13 +24,18 @@ export async function knownMigrations(folder = migrationsFolder): Promise<{ name
   return known;
 }
 
+/** Whether the migrations are those of a version from before the first release: every other one begins with the baseline. */
+export const isFromBeforeBaseline = (applied: readonly string[], baseline: string | undefined): boolean =>
+  applied.length > 0 && baseline !== undefined && !applied.includes(baseline);
+
 /**
  * Migrates the schema to this version: each new NNNN_name.sql in its own transaction, in order, forward only.
+ * Decision 0156.
  *
  * @param of - lockMs: how long a statement waits for locks of other sessions. right: losing it ends the migration. last:
  *   name of the last file to apply.
  * @returns names of the files that were applied now.
- * @throws PlatformError DATA_DIR_NEWER, DATABASE_NEWER if the database has a file that this version lacks, or one with other content;
+ * @throws PlatformError DATA_NOT_RELEASED, DATA_DIR_NEWER, DATABASE_NEWER if the database has a file that this version lacks, or one with other content;
  * DATABASE_UNAVAILABLE if another session holds a table, or the database no longer answers.
  */
 export async function migrate(
@@ -68,6 +73,8 @@ async function applyNew(client: Client, { where, folder, last, onStep }: Migrati
     const { rows } = await client.query<{ name: string; sha256: string }>(
       'select name, sha256 from migration order by name',
     );
+    const names = rows.map(({ name }) => name);
+    if (isFromBeforeBaseline(names, files[0])) throw unreleased(where, names.at(-1) ?? '');
     const unknown = rows.filter((row) => !files.includes(row.name)).at(-1);
     if (unknown) throw newer(where, { found: unknown.name, known: files.at(-1) ?? 'nothing' });
 

@@ -1,7 +1,7 @@
 // A pooler that gives a client another connection for each transaction: locks of a session would then belong to the pooler,
 // notifications would get lost, and limits that a client sets would be those of others.
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Connection, clientConfig, cut } from './database.ts';
 
 const limitMs = 5_000;

@@ -43,7 +43,14 @@ type AccessGrant = {
   resourceId: string;
   createdOn: Generated<Time>;
 };
-type Machine = { id: string; orgId: string; locationId: string; name: string; createdOn: Generated<Time> };
+type Machine = {
+  id: string;
+  orgId: string;
+  locationId: string;
+  name: string;
+  createdOn: Generated<Time>;
+  tags: Generated<string[]>;
+};
 type Part = {
   id: string;
   orgId: string;
@@ -90,6 +97,7 @@ type SetUpCode = {
   deviceHash: Buffer | null;
   redeemedOn: Time | null;
   replacedHash: Buffer | null;
+  madeBy: JSONColumnType<JsonObject> | null;
 };
 type SetUpAttempt = {
   id: Generated<bigint>;
@@ -99,6 +107,39 @@ type SetUpAttempt = {
   result: 'redeemed' | 'repeated' | 'other device' | 'expired' | 'replaced' | 'similar';
   address: string;
   agentVersion: string;
+  fragmentId: Generated<string>;
+  fragmentProblem: Generated<string>;
+};
+type InstallKey = {
+  partId: string;
+  orgId: string;
+  id: string;
+  keyHash: Buffer;
+  createdOn: Generated<Time>;
+  expiresOn: Time;
+  installerHash: Buffer | null;
+  usedOn: Time | null;
+  reportedOn: Time | null;
+  madeBy: JSONColumnType<JsonObject> | null;
+};
+type InstallStep = {
+  partId: string;
+  orgId: string;
+  kind: 'started' | 'downloaded' | 'verified' | 'installed' | 'failed' | 'refused';
+  time: Generated<Time>;
+  detail: string;
+  address: string;
+};
+type PartOrder = {
+  partId: string;
+  orgId: string;
+  kind: 'restart agent' | 'reboot' | 'restart server';
+  id: string;
+  requestedBy: string;
+  requestedOn: Generated<Time>;
+  state: Generated<'waiting' | 'begun' | 'done' | 'failed'>;
+  since: Generated<Time>;
+  reason: Generated<string>;
 };
 type PartRun = {
   partId: string;
@@ -110,6 +151,74 @@ type PartRun = {
   address: Generated<string>;
   linkAddresses: Generated<string[]>;
 };
+type ServerSchemasRow = {
+  orgId: string;
+  sha256: Buffer;
+  schemasJson: string | null;
+  refused: string | null;
+  askedOn: Generated<Time>;
+};
+type BulkOperation = {
+  id: string;
+  orgId: string;
+  number: number;
+  change: JSONColumnType<JsonObject>;
+  query: string;
+  startedBy: string;
+  starterId: string;
+  startedOn: Generated<Time>;
+  stoppedOn: Time | null;
+  stoppedBy: Generated<string>;
+};
+type BulkMachine = {
+  operationId: string;
+  place: number;
+  machineId: string;
+  name: string;
+  state: 'waiting' | 'done' | 'unchanged' | 'refused' | 'failed';
+  code: Generated<string>;
+  reason: Generated<string>;
+  changedOn: Time | null;
+  claimedOn: Time | null;
+};
+type MachineView = {
+  orgId: string;
+  name: string;
+  query: string;
+  sort: string;
+  columns: string;
+  savedBy: string;
+  savedOn: Generated<Time>;
+};
+type ConditionRecord = {
+  id: string;
+  orgId: string | null;
+  subject: 'machine' | 'job' | 'runner' | 'server';
+  subjectId: string;
+  subjectName: string;
+  machineId: string | null;
+  code: string;
+  place: string;
+  severity: number;
+  message: string;
+  remedy: string;
+  beganOn: Time;
+  endedOn: Time | null;
+};
+type ConditionMute = {
+  id: string;
+  orgId: string | null;
+  subject: ConditionRecord['subject'];
+  subjectId: string | null;
+  machineId: string | null;
+  code: string;
+  place: string;
+  reason: string;
+  mutedBy: string;
+  mutedOn: Time;
+  until: Time;
+};
+type FleetSample = { orgId: string; time: Time; machines: number; online: number };
 type MachineSplit = {
   partId: string;
   runId: Buffer;
@@ -122,16 +231,42 @@ type ConfigRevision = {
   revision: number;
   orgId: string;
   text: string;
+  /** With its fragments merged. */
+  config: JSONColumnType<JsonObject>;
+  sha256: Buffer;
+  savedBy: string;
+  savedOn: Generated<Time>;
+  comment: Generated<string>;
+  fragments: JSONColumnType<UsedFragment[]> | null;
+};
+/** A fragment that went into a revision of a configuration. */
+export type UsedFragment = { id: string; name: string; revision: number; isPinned: boolean };
+type Fragment = {
+  id: string;
+  orgId: string;
+  name: string;
+  revision: number;
+  createdOn: Generated<Time>;
+  lastUpdated: Generated<Time>;
+};
+type FragmentRevision = {
+  fragmentId: string;
+  revision: number;
+  orgId: string;
+  text: string;
   config: JSONColumnType<JsonObject>;
   sha256: Buffer;
   savedBy: string;
   savedOn: Generated<Time>;
   comment: Generated<string>;
 };
-type PartLogLine = {
+type FragmentUse = { partId: string; place: number; fragmentId: string; orgId: string; pinned: number | null };
+/** Partitioned by day. */
+type PartLog = {
   id: Generated<number>;
   orgId: string;
   partId: string;
+  day: string;
   bootId: string | null;
   sequence: number | null;
   time: Time;
@@ -141,8 +276,6 @@ type PartLogLine = {
   message: string;
   rest: JSONColumnType<JsonObject> | null;
 };
-/** Partitioned by day. */
-type PartLog = PartLogLine & { day: string };
 type PartLogSize = { partId: string; day: string; bytes: number };
 type Release = {
   name: string;
@@ -207,14 +340,23 @@ type FoundationTables = {
   partSecret: PartSecret;
   setUpCode: SetUpCode;
   setUpAttempt: SetUpAttempt;
+  installKey: InstallKey;
+  installStep: InstallStep;
+  partOrder: PartOrder;
   partRun: PartRun;
   machineSplit: MachineSplit;
+  serverSchemas: ServerSchemasRow;
+  bulkOperation: BulkOperation;
+  bulkMachine: BulkMachine;
+  machineView: MachineView;
+  conditionRecord: ConditionRecord;
+  conditionMute: ConditionMute;
+  fleetSample: FleetSample;
   configRevision: ConfigRevision;
+  fragment: Fragment;
+  fragmentRevision: FragmentRevision;
+  fragmentUse: FragmentUse;
   partLog: PartLog;
-  /** Lines from before the partitioning, until they are moved. */
-  partLogUndated: PartLogLine;
-  /** View of both tables. */
-  partLogLine: PartLogLine;
   partLogSize: PartLogSize;
   release: Release;
   releaseChannel: ReleaseChannel;

@@ -1,6 +1,6 @@
 import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely';
-import type { JobLimits } from '@platform/contract/job';
-import type { Predicted } from '@platform/contract/predictions';
+import type { JobLimits } from '@platform/contract/job/job';
+import type { Predicted } from '@platform/contract/job/predictions';
 
 /** ms since 1970 in memory; written with `at(ms)` of database.ts. */
 type Time = number;
@@ -30,8 +30,8 @@ export type BinaryData = Capture & {
   timeRequested: Time;
   timeReceived: Time;
   identity: Buffer | null;
-  /** Subset of `tags` that came with the capture. Null: not separated yet. */
-  captureTags: string[] | null;
+  /** Subset of `tags` that came with the capture. */
+  captureTags: string[];
   /** What the bytes are. Null: not measured yet. */
   imageKind: Generated<'image' | 'broken' | 'too_large' | 'other' | null>;
   /** Media type by content. */
@@ -112,7 +112,7 @@ type DatasetVersion = {
   id: string;
   datasetId: string;
   manifestSha256: string;
-  pictures: number;
+  images: number;
   counts: JSONColumnType<Json>;
   createdOn: Time;
 };

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Connection, clientConfig, cut } from './database.ts';
 
 /** The oldest PostgreSQL that our statements are tested with. */

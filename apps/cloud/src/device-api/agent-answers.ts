@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { create, fromJson, type JsonObject, type JsonValue, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { durationFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { LRUCache } from 'lru-cache';
-import { isObject } from '@platform/contract/json-object';
-import { PlatformError } from '@platform/contract/errors';
-import { readAgent } from '@platform/contract/config-reading';
-import { toDeviceStructs } from '@platform/contract/device-structs';
+import { isObject } from '@platform/contract/text/json-object';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { readAgent } from '@platform/contract/config/reading';
+import { toDeviceStructs } from '@platform/contract/config/device-structs';
 import type { Clock } from '@platform/kit';
 import {
   DeviceAgentConfigResponseSchema,
@@ -13,7 +13,7 @@ import {
   type UpdateInfo,
   UpdateInfoSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { MachineOrderSchema, RestartRequest } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import {
   type Product,
@@ -23,8 +23,9 @@ import {
   parseDesiredVersion,
 } from '../releases/rules/update-info.ts';
 import type { Changes } from '../database/changes.ts';
+import { orderKinds } from '../machines/rules/part-orders.ts';
 import type { PendingSplit } from '../machines/store/machine-splits.ts';
-import { revealedSecrets } from '@platform/contract/config-placeholders';
+import { revealedSecrets } from '@platform/contract/config/placeholders';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from '../releases/store/releases.ts';
 import { watchers } from './watchers.ts';
@@ -50,6 +51,8 @@ export type Answer = {
   bytes: Uint8Array;
   isRestartWanted: boolean;
   revision: number;
+  /** When an order in it expires, ms since 1970; undefined: never. */
+  expiresOn: number | undefined;
   /** One run of the agent of this part is to become a machine of its own; undefined: none is. */
   split: PendingSplit | undefined;
 };
@@ -79,6 +82,8 @@ export function agentAnswers(of: {
   const kept = new LRUCache<string, Kept>({ max: 200_000 });
   const { watch, isWatched, wake, wakeMany } = watchers(clock, stop);
   const epoch = { count: 0 };
+  const isValid = (found: Kept | undefined): Kept | undefined =>
+    found?.expiresOn === undefined || clock.wall() < found.expiresOn ? found : undefined;
   /** Interns the keys: there are few distinct ones. */
   const keys = new Map<string, string>();
   const keyOf = ({ product, platform, baseUrl, installed, readsSecrets }: Ask): string => {
@@ -103,7 +108,7 @@ export function agentAnswers(of: {
   return {
     async answer(ask) {
       const key = keyOf(ask);
-      const found = kept.get(ask.partId);
+      const found = isValid(kept.get(ask.partId));
       if (found?.key === key) return found;
       const before = epoch.count;
       const source = await of.sourceOf(ask.partId);
@@ -114,7 +119,7 @@ export function agentAnswers(of: {
       return answer;
     },
     known(ask) {
-      const found = kept.get(ask.partId);
+      const found = isValid(kept.get(ask.partId));
       return found?.key === keyOf(ask) ? found : undefined;
     },
     watch,
@@ -122,7 +127,8 @@ export function agentAnswers(of: {
   };
 }
 
-const restartOf = (isRestartWanted: boolean): RestartWish => (isRestartWanted ? RestartWish.WAITING : RestartWish.NONE);
+const restartOf = (isRestartWanted: boolean): RestartRequest =>
+  isRestartWanted ? RestartRequest.WAITING : RestartRequest.NONE;
 
 /** The whole response with the interval to the next check. Concatenated protobuf messages merge. */
 export const wholeBytes = ({ bytes, isRestartWanted }: Answer, checkMs: number): Uint8Array =>
@@ -153,6 +159,7 @@ async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Prom
     (source.isMigrating && (await migrationInfo(releases, ask))) ||
     (await updateInfo(releases, ask, 'platform-agent', desired['agent']));
   const serverUpdateInfo = await updateInfo(releases, ask, 'platform-server', desired['platform-server']);
+  const orders = ask.product === 'platform' ? (source.orders ?? []) : [];
   const bytes = encoded({
     ...(agentUpdateInfo && { agentUpdateInfo }),
     ...(serverUpdateInfo && { serverUpdateInfo }),
@@ -163,11 +170,13 @@ async function build(source: PartSource, releases: ReleaseCache, ask: Ask): Prom
     quarantineClearance: BigInt(source.quarantineClearance),
     systemUpgrades: BigInt(source.systemUpgrades),
     ...(source.configSha256 && { configSha256: source.configSha256 }),
+    orders: orders.map(({ id, kind }) => create(MachineOrderSchema, { id, kind: orderKinds[kind] })),
   });
   const fingerprint = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   const whole = Buffer.concat([bytes, encoded({ fingerprint })]);
   const { isRestartWanted, revision, split } = source;
-  return { fingerprint, bytes: whole, isRestartWanted, revision, split: split ?? undefined };
+  const expiresOn = orders.length === 0 ? undefined : Math.min(...orders.map((order) => order.expiresOn));
+  return { fingerprint, bytes: whole, isRestartWanted, revision, expiresOn, split: split ?? undefined };
 }
 
 const windowOf = (window: JsonValue | null): MessageInitShape<typeof DeviceAgentConfigResponseSchema> => {
@@ -206,7 +215,7 @@ async function updateInfo(
 ): Promise<UpdateInfo | undefined> {
   const filename = releaseName(program, ask.product);
   const found = await releases.resolve(filename, parseDesiredVersion(wanted), ask.platform);
-  const wish = typeof wanted === 'string' && wanted !== '' ? wanted : 'stable';
+  const desired = typeof wanted === 'string' && wanted !== '' ? wanted : 'stable';
   const format = PackageFormat.EXECUTABLE;
   if (found.is === 'file') {
     const { url, sha256, problem } = found.pin;
@@ -220,7 +229,7 @@ async function updateInfo(
       ...(ask.product === 'platform' && { sha256: Buffer.from(sha256, 'hex') }),
       format,
       unsigned: true,
-      wish,
+      desired,
     });
   }
   if (found.is !== 'release') return undefined;
@@ -239,6 +248,6 @@ async function updateInfo(
       sizeBytes: BigInt(sizeBytes),
       url: `${ask.baseUrl}${deltaPath(sha256)}`,
     })),
-    wish,
+    desired,
   });
 }

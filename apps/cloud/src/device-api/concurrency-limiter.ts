@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /**
  * Concurrency limiter that keeps the newest calls of a key. One slot would be too few, because a broken connection

@@ -1,5 +1,5 @@
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
@@ -21,11 +21,13 @@ import type { PersonalAnswers } from './personal-answers.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 import { serverChecks } from './server-check.ts';
+import type { ViewRequests } from './view-requests.ts';
 
 type CheckDeps = {
   answers: AgentAnswers;
   budgets: CallerBudgets;
   configs: MachineConfigs;
+  live: ViewRequests;
   presence: Presence;
   hosts: ReportedHosts;
   runs: PartRuns;
@@ -199,7 +201,7 @@ function isProven({ tokens, identities }: CheckDeps, authorization: string): boo
 export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
   const readers = new Map<string, ReadCheck>([
     [agentCheckPath, agentChecks(deps)],
-    [serverCheckPath, serverChecks(deps.configs)],
+    [serverCheckPath, serverChecks(deps)],
   ]);
   const read = ({ path, body, host, isSecure, address }: CheckRequest): NewCheck | undefined => {
     try {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type CloudConfig,
   CloudConfigSchema,
@@ -28,6 +28,8 @@ export type MachineConfigs = {
   known(ask: ConfigAsk): string | undefined;
   /** Calls `wake` when the response may have changed. @returns stops watching. */
   watch(partId: string, wake: () => void): () => void;
+  /** Wakes the long polls of a part: something else in their answer has changed. */
+  wake(partId: string): void;
   isWatched(partId: string): boolean;
 };
 
@@ -63,6 +65,7 @@ export function machineConfigs(of: {
   });
   return {
     watch,
+    wake,
     isWatched,
     known({ partId, baseUrl }) {
       const found = kept.get(partId);

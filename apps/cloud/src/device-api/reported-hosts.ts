@@ -1,11 +1,17 @@
 import { toBinary } from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import { LRUCache } from 'lru-cache';
 import type { DeviceAgentConfigRequest } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { type AgentReport, AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type AgentReport, AgentReportSchema, ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { batchWriter } from '../database/batch-loader.ts';
+import { dayWriter } from '../database/day-partitions.ts';
+import { dayOf } from '../database/rules/days.ts';
+import { ArrivalClock } from '../logs/arrival-clock.ts';
+import { readLatestTime } from '../logs/store/latest-time.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import type { Clock } from '@platform/kit';
 import type { Database } from '../database/database.ts';
+import { storedStateOf } from '../machines/rules/part-orders.ts';
 import type { PartRuns } from '../machines/part-runs.ts';
 import { runIdOf } from '../machines/store/part-runs.ts';
 import type { CameBy } from '../wire/base-url.ts';
@@ -32,17 +38,32 @@ export type ReportedHosts = {
   sent(partId: string, revision: number): void;
 };
 
+function sampleStore(
+  db: Database,
+  clock: Pick<Clock, 'now' | 'wall'>,
+): (batches: readonly NewSamples[]) => Promise<void> {
+  const arrivals = new ArrivalClock(clock, () => readLatestTime(db));
+  const write = dayWriter(db, 'part_sample');
+  return async (batches) => {
+    const day = dayOf(await arrivals.now());
+    await write([day], () => saveSamples(db, batches, day));
+  };
+}
+
 /** @param sourceOf - reads the stored facts of a part. */
 export function reportedHosts(
   db: Database,
   sourceOf: (partId: string) => Promise<PartSource | undefined>,
-  { runs, clock }: { runs: Pick<PartRuns, 'isSecond' | 'isOtherSecond' | 'noteReport'>; clock: Pick<Clock, 'now'> },
+  {
+    runs,
+    clock,
+  }: { runs: Pick<PartRuns, 'isSecond' | 'isOtherSecond' | 'noteReport'>; clock: Pick<Clock, 'now' | 'wall'> },
 ): ReportedHosts {
   const known = new LRUCache<string, KnownHost>({ max: 200_000 });
   // Most machines report the same text.
   const interned = interner(2_000);
   const write = batchWriter((reports: readonly NewReport[]) => saveReports(db, reports));
-  const writeSamples = batchWriter((batches: readonly NewSamples[]) => saveSamples(db, batches));
+  const writeSamples = batchWriter(sampleStore(db, clock));
   const revisions = new LRUCache<string, number>({ max: 200_000 });
   const hostOf = (partId: string, request: DeviceAgentConfigRequest, { host, isSecure }: CameBy): JsonObject => {
     if (!isOther(request)) return factsOf(request);
@@ -108,10 +129,19 @@ const placeOf = ({ hostname, network }: AgentReport) => ({
   linkAddresses: (network?.links ?? []).flatMap(({ addresses }) => addresses).slice(0, mostAddresses),
 });
 
+const mostOrders = 10;
+const longestReason = 600;
+
 const storedReport = (report: AgentReport) => ({
   bytes: toBinary(AgentReportSchema, report),
   facts: reportFacts(report),
   systemUpgradesDone: Math.min(Number(report.systemUpgradesDone ?? 0n), Number.MAX_SAFE_INTEGER),
+  orders: report.orders.slice(0, mostOrders).flatMap(({ id, state, reason }) => {
+    const stored = storedStateOf(state);
+    return stored ? [{ id, state: stored, reason: reason.slice(0, longestReason).toWellFormed() }] : [];
+  }),
+  serverStartedAgoMs:
+    report.serverState === ServerState.RUNNING && report.server?.uptime ? durationMs(report.server.uptime) : undefined,
 });
 
 const isOther = ({ hostInfo }: DeviceAgentConfigRequest): boolean => productOf(hostInfo?.tags ?? []) !== 'platform';

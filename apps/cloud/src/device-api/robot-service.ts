@@ -1,9 +1,9 @@
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { LRUCache } from 'lru-cache';
-import { PlatformError } from '@platform/contract/errors';
-import { logLimits } from '@platform/contract/log-limits';
-import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { logLimits } from '@platform/contract/logs/limits';
+import { type ConfigRequest, type RobotConfig, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { longestHoldMs } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import type { CallerBudgets } from '../access/caller-budgets.ts';
@@ -17,14 +17,16 @@ import type { LogWriter } from '../logs/log-writer.ts';
 import { ownPart, ownPartId } from '../machines/part-access.ts';
 import type { Presence } from '../machines/presence.ts';
 import { restartInterval } from '../machines/rules/online.ts';
-import { takeRestarts } from '../machines/store/machines.ts';
+import { noteRestartsTaken } from '../machines/store/part-orders.ts';
+import { type PartRow, takeRestarts } from '../machines/store/machines.ts';
 import { longPoll } from '../rpc/long-poll.ts';
 import { unsupported } from '../rpc/unsupported.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import type { AgentAnswers } from './agent-answers.ts';
-import type { MachineConfigs } from './machine-configs.ts';
+import type { ConfigAsk, MachineConfigs } from './machine-configs.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
+import { type DesiredViews, newViews, viewsField, type ViewRequests } from './view-requests.ts';
 
 const wokenRestartMs = 120_000;
 
@@ -33,6 +35,7 @@ type RobotDeps = {
   presence: Presence;
   answers: AgentAnswers;
   configs: MachineConfigs;
+  live: ViewRequests;
   logs: LogWriter;
   budgets: CallerBudgets;
   waiting: { agents: ConcurrencyLimiter; servers: ConcurrencyLimiter };
@@ -45,19 +48,20 @@ type RobotDeps = {
 export const robotRoutes =
   (deps: RobotDeps) =>
   (router: ConnectRouter): void => {
-    const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
+    const { db, presence, answers, configs, live, logs, budgets, waiting, changes, clock } = deps;
     const takeRestart = requestedRestarts(db, changes);
 
     router.service(RobotService, {
-      async config({ id, knownRevision, wait }, context) {
+      async config(request, context) {
+        const { id, knownRevision, knownViews, wait } = request;
         const part = await ownPart(db, callerOf(context), id);
         presence.touch(part.id);
+        live.noteCheck(part.id, knownViews !== undefined);
         const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
         const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
-        const config = await longPoll({
+        const { config, views } = await longPoll({
           // Re-read the part: the long poll may have waited 55 s.
-          probe: () => configs.answer(ask, waitMs > 0 ? undefined : part),
-          isNews: ({ revision }) => revision !== knownRevision,
+          ...configNews(deps, request, { ask, part: waitMs > 0 ? undefined : part }),
           watch: (wake) => configs.watch(part.id, wake),
           enter: (evict) => waiting.servers.take(part.id, () => evict(slotLost())),
           waitMs,
@@ -65,7 +69,8 @@ export const robotRoutes =
           signal: AbortSignal.any([context.signal, deps.stop]),
         });
         presence.touch(part.id);
-        return config.revision === knownRevision ? { notModified: true } : { config };
+        const isKnown = config.revision === knownRevision;
+        return { ...(isKnown ? { notModified: true } : { config }), ...viewsField(views) };
       },
       certificate: unsupported('certificates for machines'),
       async needsRestart({ id }, context) {
@@ -101,6 +106,20 @@ export const robotRoutes =
     });
   };
 
+/** What a check of a machine server reads, and whether it ends the long poll. */
+const configNews = (
+  { configs, live }: RobotDeps,
+  { knownRevision, knownViews }: ConfigRequest,
+  { ask, part }: { ask: ConfigAsk; part: PartRow | undefined },
+) => ({
+  probe: async () => ({
+    config: await configs.answer(ask, part),
+    views: newViews(live.desired(ask.partId), knownViews),
+  }),
+  isNews: (found: { config: RobotConfig; views: DesiredViews | undefined }): boolean =>
+    found.config.revision !== knownRevision || found.views !== undefined,
+});
+
 const tooManyLines = (count: number): PlatformError =>
   new PlatformError('INVALID_ARGUMENT', {
     field: 'logs',
@@ -112,7 +131,16 @@ const tooManyLines = (count: number): PlatformError =>
 function requestedRestarts(db: Database, changes: Changes): (partId: string) => Promise<{ agoMs: number } | undefined> {
   /** Parts without a requested restart: their machines poll every few seconds. */
   const withoutRequest = new LRUCache<string, true>({ max: 200_000 });
-  const takeOne = batchLoader((partIds: readonly string[]) => takeRestarts(db, partIds));
+  const takeOne = batchLoader((partIds: readonly string[]) =>
+    db.transaction().execute(async (trx) => {
+      const taken = await takeRestarts(trx, partIds);
+      await noteRestartsTaken(
+        trx,
+        partIds.filter((_, at) => typeof taken[at] === 'object'),
+      );
+      return taken;
+    }),
+  );
   const epoch = { count: 0 };
   changes.subscribe((kind, key) => {
     if (kind !== undefined && kind !== 'part' && kind !== 'restart') return;

@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
@@ -12,6 +12,8 @@ import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs
 import { shownConfig } from '../configs/rules/shown-config.ts';
 import { secretMarks } from '../configs/secret-marks.ts';
 import { secretHandlers } from '../configs/secret-calls.ts';
+import { mergedJsonOf, usedFragments } from '../configs/used-fragments.ts';
+import { fragmentPreview } from '../fragments/preview-call.ts';
 import { findConfig, requireConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
@@ -27,12 +29,18 @@ import {
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import { credentialsOf } from './machine-credentials.ts';
+import { listMachineFacets } from './machine-facets.ts';
 import { listMachines } from './machine-list.ts';
+import { installationHandlers } from './installation.ts';
 import { machineMessage, offeredRelease, quarantinedOf } from './machine-message.ts';
 import type { FleetDeps } from './fleet-deps.ts';
+import { orderHandlers, orderMessages } from './part-orders.ts';
 import { sampleHandlers } from './machine-samples.ts';
+import { schemaHandlers } from './server-schemas.ts';
 import { setUpHandlers } from './set-up.ts';
 import { splitHandlers } from './split-machine.ts';
+import { viewHandlers } from './machine-views.ts';
+import { tagHandlers } from './machine-tags.ts';
 
 const machineHandlers = (deps: FleetDeps) => {
   const { db } = deps;
@@ -55,11 +63,16 @@ const machineHandlers = (deps: FleetDeps) => {
       };
     },
     listMachines: (request, context) => listMachines(deps, request, callerOf(context)),
+    listMachineFacets: (request, context) => listMachineFacets(deps, request, callerOf(context)),
     async getMachine({ id }, context) {
       const part = await operatedMainPart(db, callerOf(context), id);
       const sharing = (await sharedIdentities(deps, [part.id])).get(part.id);
       return {
-        machine: await machineMessage(deps, part, { config: (await findConfig(db, part.id))?.config, sharing }),
+        machine: await machineMessage(deps, part, {
+          config: (await findConfig(db, part.id))?.config,
+          sharing,
+          orders: await orderMessages(deps, part.id),
+        }),
       };
     },
     async deleteMachine({ id }, context) {
@@ -93,6 +106,8 @@ const configHandlers = (deps: FleetDeps) => {
         revision: BigInt(config.revision),
         savedBy: config.savedBy,
         secrets: secretMarks(config.text, { partId: part.id, key: deps.secrets.sealingKey }),
+        fragments: usedFragments(config),
+        mergedJson: mergedJsonOf(config),
         ...(config.revision > 0 && { savedOn: timestampFromMs(config.savedOn) }),
       };
     },
@@ -129,6 +144,7 @@ const configHandlers = (deps: FleetDeps) => {
           savedOn: timestampFromMs(row.savedOn),
           sha256: row.sha256.toString('hex'),
           comment: row.comment,
+          fragments: usedFragments(row),
         })),
         truncated: isCut,
       };
@@ -243,11 +259,17 @@ export const fleetRoutes =
       ...machineHandlers(deps),
       ...credentialsHandlers(deps),
       ...setUpHandlers(deps),
+      ...installationHandlers(deps),
       ...splitHandlers(deps),
+      ...tagHandlers(deps),
+      ...viewHandlers(deps),
       ...configHandlers(deps),
       ...secretHandlers(deps),
+      ...fragmentPreview(deps),
       ...operationHandlers(deps),
+      ...orderHandlers(deps),
       ...usageHandlers(deps),
       ...sampleHandlers(deps),
+      ...schemaHandlers(deps),
     });
   };

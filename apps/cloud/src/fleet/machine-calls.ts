@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type AppService, OnlineState, SharedSecret_State } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
@@ -17,7 +17,7 @@ import {
 import type { Secrets } from '../access/secrets.ts';
 import { changed } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
-import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
+import { changeMachine, createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { saveConfig } from '../configs/config-saving.ts';
 import { longestHistory, partHistory } from '../configs/part-history.ts';
 import { shownConfig } from '../configs/rules/shown-config.ts';
@@ -39,7 +39,6 @@ import {
   type PartRow,
   readPartSecrets,
   renamePart,
-  updateMachine,
 } from '../machines/store/machines.ts';
 import type { ReleaseCache } from '../releases/release-cache.ts';
 import { requiredName } from '../rpc/fields.ts';
@@ -211,20 +210,7 @@ const robotChanges = (deps: MachineDeps) => {
         name: name === '' || name === machine.name ? machine.name : requiredName('name', name),
         locationId: location?.id ?? machine.locationId,
       };
-      const parts = await listParts(db, machine.id);
-      await audited(deps, caller, async (trx, record) => {
-        await updateMachine(trx, machine.id, next);
-        const details = changed(
-          { name: machine.name, location: machine.locationId },
-          { name: next.name, location: next.locationId },
-        );
-        const changedParts = parts.map((part) => ['part', part.id] as const);
-        if (details)
-          await record(
-            { orgId: machine.orgId, action: 'update machine', subject: machine.id, details },
-            ...changedParts,
-          );
-      });
+      await changeMachine(deps, caller, machine, next);
       const [main] = await listParts(db, machine.id);
       if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
       return { robot: robotMessage(deps, main) };

@@ -1,15 +1,19 @@
 import type { Caller } from '../access/rules/permissions.ts';
 import type { Secrets } from '../access/secrets.ts';
+import { actorOf, changed } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import {
   deleteMachine,
   insertMachine,
+  listParts,
+  updateMachine,
   type MachineRow,
   type PartRow,
   requestRestart,
 } from '../machines/store/machines.ts';
+import { insertOrder } from '../machines/store/part-orders.ts';
 import { requiredName } from '../rpc/fields.ts';
 
 /** FleetService and AppService share these changes. */
@@ -27,6 +31,25 @@ export const createMachine = (
     return ids;
   });
 
+/** Renames or moves a machine. */
+export const changeMachine = (
+  deps: ChangeDeps,
+  caller: Caller,
+  machine: MachineRow,
+  next: { name: string; locationId: string },
+): Promise<void> =>
+  audited(deps, caller, async (trx, record) => {
+    const parts = await listParts(trx, machine.id);
+    await updateMachine(trx, machine.id, next);
+    const details = changed(
+      { name: machine.name, location: machine.locationId },
+      { name: next.name, location: next.locationId },
+    );
+    const changedParts = parts.map((part) => ['part', part.id] as const);
+    if (details)
+      await record({ orgId: machine.orgId, action: 'update machine', subject: machine.id, details }, ...changedParts);
+  });
+
 export const removeMachine = (deps: ChangeDeps, caller: Caller, { orgId, id, name }: MachineRow): Promise<void> =>
   audited(deps, caller, async (trx, record) => {
     const partIds = await deleteMachine(trx, id);
@@ -39,5 +62,6 @@ export const removeMachine = (deps: ChangeDeps, caller: Caller, { orgId, id, nam
 export const restartPart = (deps: ChangeDeps, caller: Caller, { orgId, id }: PartRow): Promise<void> =>
   audited(deps, caller, async (trx, record) => {
     await requestRestart(trx, id);
+    await insertOrder(trx, { partId: id, orgId, kind: 'restart server', requestedBy: actorOf(caller) });
     await record({ orgId, action: 'request restart', subject: id }, ['restart', id]);
   });

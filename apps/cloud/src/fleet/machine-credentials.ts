@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { installScriptCommand } from '@platform/contract/install-command';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { installScriptCommand } from '@platform/contract/provisioning/install-command';
 import type { Secrets } from '../access/secrets.ts';
 import type { Database } from '../database/database.ts';
 import { credentialsFile } from '../machines/rules/addresses.ts';

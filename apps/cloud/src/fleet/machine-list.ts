@@ -1,11 +1,16 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { PlatformError } from '@platform/contract/errors';
-import type {
-  ListMachinesRequest,
+import { createHash } from 'node:crypto';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { PlatformError } from '@platform/contract/errors/errors';
+import {
+  type ListMachinesRequest,
+  type ListMachinesResponse,
   ListMachinesResponseSchema,
+  type Machine,
+  MachineSchema,
+  OnlineState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { parseFilters, requireQuery } from '@platform/contract/machine-filter';
-import { type MachineSort, parseSort, sortKeys } from '@platform/contract/machine-sort';
+import { parseFilters, requireQuery } from '@platform/contract/machine/filter';
+import { type MachineSort, parseSort, sortKeys } from '@platform/contract/machine/sort';
 import { organizationFor } from '../access/places.ts';
 import { type Caller, reachOf } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
@@ -47,11 +52,31 @@ export async function listMachines(
   );
   const last = rows.at(-1);
   const next = isByName(sort) && last ? { name: last.machineName, id: last.machineId } : (page.skip ?? 0) + rows.length;
-  return {
-    machines: await Promise.all(rows.map((part) => machineMessage(deps, part, { sharing: shared.get(part.id) }))),
+  const answer = create(ListMachinesResponseSchema, {
+    machines: (await Promise.all(rows.map((part) => machineMessage(deps, part, { sharing: shared.get(part.id) })))).map(
+      withoutDefaults,
+    ),
     nextPageToken: isCut ? machineToken(next) : '',
     ...counts,
-  };
+  });
+  const fingerprint = fingerprintOf(answer);
+  return fingerprint === request.knownFingerprint ? { fingerprint, unchanged: true } : { ...answer, fingerprint };
+}
+
+/** They are for the page of one machine, and long. */
+function withoutDefaults(machine: MessageInitShape<typeof MachineSchema>): Machine {
+  const { report, ...listed } = create(MachineSchema, machine);
+  return report ? { ...listed, report: { ...report, deviceDefaults: undefined } } : listed;
+}
+
+/** Machines that are online are seen all the time. */
+function fingerprintOf(answer: ListMachinesResponse): string {
+  const machines = answer.machines.map((machine) => {
+    const { lastSeen: _, ...rest } = machine;
+    return machine.onlineState === OnlineState.ONLINE ? rest : machine;
+  });
+  const bytes = toBinary(ListMachinesResponseSchema, { ...answer, machines });
+  return createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
 }
 
 /** The first page comes with the numbers of all machines. */
@@ -63,7 +88,7 @@ async function readPage(db: Database, filter: MachineFilter, page: MachinePage &
   return { ...(await countedPage(db, filter, page)), total };
 }
 
-const contactsOf = ({ presence, clock }: FleetDeps, areNeeded: boolean): Contacts => ({
+export const contactsOf = ({ presence, clock }: FleetDeps, areNeeded: boolean): Contacts => ({
   seen: areNeeded ? JSON.stringify(Object.fromEntries(presence.recent())) : '{}',
   now: clock.wall(),
   onlineMs: onlineForMs(presence.checkMs()),

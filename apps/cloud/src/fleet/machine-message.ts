@@ -1,14 +1,14 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { Problem } from '@platform/contract/config';
-import { type ActingAgent, ineffectiveFields, ineffectiveTexts } from '@platform/contract/config-effect';
+import type { Problem } from '@platform/contract/config/config';
+import { type ActingAgent, ineffectiveFields, ineffectiveTexts } from '@platform/contract/config/effect';
 import {
   type AgentReport,
   type AgentReportSchema,
   type ConfigStatus,
   type MachineSchema,
+  type PartOrderSchema,
   OnlineState,
-  Severity,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { versionProblems } from '../configs/version-problems.ts';
 import type { JsonObject } from '../database/schema.ts';
@@ -21,6 +21,7 @@ import {
   type Offers,
   otherAgentReport,
 } from '../machines/rules/other-agent.ts';
+import { noticedCondition } from '../machines/rules/noticed-condition.ts';
 import { repeatedLinesCondition } from '../machines/rules/repeated-lines.ts';
 import { isRestartWaiting } from '../machines/rules/restart-request.ts';
 import {
@@ -47,7 +48,15 @@ const onlineStates = {
 export async function machineMessage(
   deps: Pick<FleetDeps, 'presence' | 'releases' | 'clock' | 'revisionOfContent'>,
   part: PartRow,
-  { config, sharing }: { config?: JsonObject | undefined; sharing?: PartSharing | undefined } = {},
+  {
+    config,
+    sharing,
+    orders = [],
+  }: {
+    config?: JsonObject | undefined;
+    sharing?: PartSharing | undefined;
+    orders?: MessageInitShape<typeof PartOrderSchema>[];
+  } = {},
 ): Promise<MessageInitShape<typeof MachineSchema>> {
   const { presence, releases, clock } = deps;
   const lastSeen = presence.lastSeen(part.id, part.lastSeen);
@@ -65,6 +74,7 @@ export async function machineMessage(
     organizationId: part.orgId,
     locationId: part.locationId,
     locationName: part.locationName,
+    tags: part.tags,
     partId: part.id,
     createdOn: timestampFromMs(part.machineCreatedOn),
     onlineState: onlineStates[isGone ? 'offline' : presence.online(part.id, part.lastSeen)],
@@ -76,6 +86,7 @@ export async function machineMessage(
     ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
     ...openRequests(part, clock.wall()),
     hasOtherAgent: hasOther,
+    orders,
     ...(sharing?.computers && { sharedIdentity: sharedIdentityMessage(sharing.computers) }),
     conditions: [
       ...(sharing?.computers ? [sharingCondition(sharing.computers, part.machineName)] : []),
@@ -111,12 +122,13 @@ function openRequests(part: PartRow, now: number) {
 const versionConditions = (problems: readonly Problem[]) =>
   problems
     .filter(({ severity }) => severity !== 'note')
-    .map(({ path, message, remedy, severity }) => ({
-      code: severity === 'error' ? 'VERSION_NOT_ALLOWED' : 'VERSION_NOT_PUBLISHED',
-      severity: severity === 'error' ? Severity.ERROR : Severity.WARNING,
-      message: `${path} ${message}`,
-      remedy,
-    }));
+    .map(({ path, message: problem, remedy, severity }) =>
+      noticedCondition(severity === 'error' ? 'VERSION_NOT_ALLOWED' : 'VERSION_NOT_PUBLISHED', {
+        path,
+        problem,
+        remedy,
+      }),
+    );
 
 /** What the other agent is offered: versions or pinned URLs; undefined: no configuration was read, as in lists. */
 async function offersOf(
@@ -172,11 +184,9 @@ async function configStatusOf(
 function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: ActingAgent | undefined) {
   if (!agent) return [];
   const named = new Set((report.slices ?? []).flatMap(({ ineffectivePaths = [] }) => ineffectivePaths));
-  return ineffectiveTexts(ineffectiveFields(config, agent).filter(({ path }) => !named.has(path))).map((text) => ({
-    code: 'NO_EFFECT_HERE',
-    severity: Severity.WARNING,
-    ...text,
-  }));
+  return ineffectiveTexts(ineffectiveFields(config, agent).filter(({ path }) => !named.has(path))).map(
+    ({ path, message: problem, remedy }) => ({ ...noticedCondition('NO_EFFECT_HERE', { problem, remedy }), path }),
+  );
 }
 
 /** The platform-agent to which a machine would migrate; undefined: none is published for its platform. */

@@ -1,6 +1,6 @@
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { callerOf } from '../access/caller.ts';
 import { operatedPart } from '../machines/part-access.ts';

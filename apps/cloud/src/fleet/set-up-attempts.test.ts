@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { errorTable, PlatformError } from '@platform/contract/errors';
+import { errorTable, PlatformError } from '@platform/contract/errors/errors';
 import { FakeClock } from '@platform/kit/testing';
 import { networksOf } from '../wire/addresses.ts';
 import { SetUpAttempts } from './set-up-attempts.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { type ErrorCode, PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { type Rate, TokenBuckets } from '../access/rules/token-buckets.ts';
 
@@ -18,8 +18,10 @@ type Attempt = {
   payBack(): void;
 };
 
+type Refusal = Extract<ErrorCode, 'SET_UP_CODES_LIMITED' | 'INSTALL_KEYS_LIMITED'>;
+
 /**
- * Limits wrong set-up codes. Beyond the limits of its network and of all, an attempt counts by the start of its code
+ * Limits wrong set-up codes, and wrong one-time keys by their IDs. Beyond the limits of its network and of all, an attempt counts by the start of its code
  * instead: so wrong codes keep a right one from its turn only if they have the same start.
  */
 export class SetUpAttempts {
@@ -28,15 +30,18 @@ export class SetUpAttempts {
   readonly #all = new TokenBuckets(ofAll, mostBuckets, 1);
   readonly #starts = new TokenBuckets(ofStart, mostBuckets, 1);
 
-  constructor(clock: Pick<Clock, 'now'>) {
+  readonly #refusal: Refusal;
+
+  constructor(clock: Pick<Clock, 'now'>, refusal: Refusal = 'SET_UP_CODES_LIMITED') {
     this.#clock = clock;
+    this.#refusal = refusal;
   }
 
   /**
    * Pays first, so that attempts at the same time cannot exceed the limit.
    *
    * @param networks - of the address, narrowest first. A wider one has twice as many attempts.
-   * @throws PlatformError SET_UP_CODES_LIMITED
+   * @throws PlatformError SET_UP_CODES_LIMITED, or the other refusal
    */
   begin(code: string, networks: readonly string[]): Attempt {
     const now = this.#clock.now();
@@ -45,7 +50,7 @@ export class SetUpAttempts {
     const start = code.slice(0, startLetters);
     const startMs = this.#starts.waitMs(start, now);
     if (startMs === 0) return this.#paid((amount) => this.#starts.charge(start, amount, this.#clock.now()));
-    throw new PlatformError('SET_UP_CODES_LIMITED', { retryAfterS: Math.ceil(Math.min(waitMs, startMs) / 1_000) });
+    throw new PlatformError(this.#refusal, { retryAfterS: Math.ceil(Math.min(waitMs, startMs) / 1_000) });
   }
 
   #paid(charge: (amount: number) => void): Attempt {

@@ -1,24 +1,28 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   agentVersionHeader,
   codeHeader,
   deviceHeader,
   deviceText,
+  fragmentHeader,
   readSetUpCode,
   redeemPath,
-} from '@platform/contract/set-up-code';
+} from '@platform/contract/provisioning/set-up-code';
 import type { Clock, Log } from '@platform/kit';
 import type { Secrets } from '../access/secrets.ts';
 import { audit } from '../access/store/audit.ts';
+import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { endSplit } from '../machines/store/machine-splits.ts';
-import { findRefused, noteSetUpAttempt, redeemSetUpCode } from '../machines/store/set-up-codes.ts';
+import { findRefused, noteSetUpAttempt, type RedeemedCode, redeemSetUpCode } from '../machines/store/set-up-codes.ts';
+import type { ReleaseCache } from '../releases/release-cache.ts';
 import type { Authority } from '../tls/authority.ts';
 import { networksOf } from '../wire/addresses.ts';
 import { type Addresses, baseUrlFor } from '../wire/base-url.ts';
 import { type Exchange, type Route, send } from '../wire/exchange.ts';
 import type { Request } from '../wire/request.ts';
 import { credentialsOf } from './machine-credentials.ts';
+import { noFragment, startWithFragment } from './named-fragment.ts';
 import { SetUpAttempts } from './set-up-attempts.ts';
 import type { UnknownCodes } from './unknown-codes.ts';
 
@@ -27,19 +31,38 @@ const versionOf = (text: string): string => (/^[\w.+-]{1,40}$/.test(text) ? text
 
 const header = (request: Request, name: string): string => String(request.headers[name] ?? '');
 
-/**
- * POST /api/set-up-codes/redeem with a set-up code: the credentials file of its machine. It needs no sign-in. A wrong, an
- * expired and a used code get the same answer.
- */
-export const setUpCodeRoutes = (deps: {
+type Deps = {
   db: Database;
+  changes: Changes;
+  releases: ReleaseCache;
   secrets: Secrets;
   addresses: Addresses;
   authority: () => Authority;
   unknownCodes: UnknownCodes;
   clock: Clock;
   log: Log;
-}): Route[] => {
+};
+
+/** Notes that a device redeemed a code, and starts its machine with the fragment that the device names. */
+async function noteRedeemed(
+  deps: Deps,
+  { partId, orgId, isFirst, madeBy }: RedeemedCode,
+  { named, ...by }: { named: string; now: number; address: string; agentVersion: string },
+): Promise<void> {
+  const result = isFirst ? 'redeemed' : 'repeated';
+  const fragment = await startWithFragment(deps, partId, { named, madeBy, isFirst });
+  await noteSetUpAttempt(deps.db, { partId, orgId, result, ...by, ...fragment });
+  if (!isFirst) return;
+  await endSplit(deps.db, partId);
+  const actor = `device at ${by.address}`;
+  await audit(deps.db, { orgId, actor, action: 'redeem set-up code', subject: partId });
+}
+
+/**
+ * POST /api/set-up-codes/redeem with a set-up code: the credentials file of its machine. It needs no sign-in. A wrong, an
+ * expired and a used code get the same answer.
+ */
+export const setUpCodeRoutes = (deps: Deps): Route[] => {
   const attempts = new SetUpAttempts(deps.clock);
   const redeem = async ({ request, prove }: Pick<Exchange, 'request' | 'prove'>): Promise<string> => {
     const networks = networksOf(deps.addresses.clientOf(request));
@@ -60,14 +83,9 @@ export const setUpCodeRoutes = (deps: {
       throw new PlatformError('SET_UP_CODE_INVALID');
     }
     attempt.payBack();
-    const { partId, orgId, isFirst } = found;
-    prove(partId);
-    const result = isFirst ? 'redeemed' : 'repeated';
-    await noteSetUpAttempt(deps.db, { partId, orgId, now, result, address, agentVersion });
-    if (isFirst) await endSplit(deps.db, partId);
-    if (isFirst)
-      await audit(deps.db, { orgId, actor: `device at ${address}`, action: 'redeem set-up code', subject: partId });
-    return (await credentialsOf(deps, partId, baseUrlFor(deps, request))).credentialsJson;
+    prove(found.partId);
+    await noteRedeemed(deps, found, { named: header(request, fragmentHeader), now, address, agentVersion });
+    return (await credentialsOf(deps, found.partId, baseUrlFor(deps, request))).credentialsJson;
   };
   const noteRefused = async ({
     address,
@@ -75,7 +93,7 @@ export const setUpCodeRoutes = (deps: {
     ...of
   }: Parameters<typeof findRefused>[1] & { address: string; agentVersion: string }): Promise<void> => {
     const found = await findRefused(deps.db, of);
-    if (found) await noteSetUpAttempt(deps.db, { ...found, now: of.now, address, agentVersion });
+    if (found) await noteSetUpAttempt(deps.db, { ...found, now: of.now, address, agentVersion, ...noFragment });
     else deps.unknownCodes.note(address, of.now);
   };
   return [

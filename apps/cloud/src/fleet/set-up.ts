@@ -1,11 +1,12 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig } from '@platform/contract/config/agent-config';
 import { type FleetService, SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { ssidOfHotspot } from '@platform/contract/hotspot';
-import { fingerprintLetters } from '@platform/contract/set-up-code';
+import { ssidOfHotspot } from '@platform/contract/provisioning/hotspot';
+import { fingerprintLetters } from '@platform/contract/provisioning/set-up-code';
 import { callerOf } from '../access/caller.ts';
 import { audited } from '../access/store/audited.ts';
+import { makerOf } from '../access/store/makers.ts';
 import { findConfig } from '../configs/store/configs.ts';
 import { ownedPart } from '../machines/part-access.ts';
 import { reportOf } from '../machines/rules/machine-facts.ts';
@@ -37,7 +38,8 @@ export const setUpHandlers = (deps: FleetDeps) => {
       const caller = callerOf(context);
       const part = await ownedPart(db, caller, partId);
       const expiresOn = clock.wall() + codeLifeMs;
-      const of = { partId: part.id, orgId: part.orgId, expiresOn, key: deps.secrets.sealingKey };
+      const madeBy = makerOf(caller);
+      const of = { partId: part.id, orgId: part.orgId, expiresOn, key: deps.secrets.sealingKey, madeBy };
       const code = await audited(deps, caller, async (trx, record) => {
         await record({ orgId: part.orgId, action: 'create set-up code', subject: part.id });
         return replaceSetUpCode(trx, of);
@@ -59,11 +61,10 @@ export const setUpHandlers = (deps: FleetDeps) => {
       return {
         ...(code && { createdOn: timestampFromMs(code.createdOn), expiresOn: timestampFromMs(code.expiresOn) }),
         ...(code && code.redeemedOn !== null && { redeemedOn: timestampFromMs(code.redeemedOn) }),
-        attempts: attempts.map(({ time, result, address, agentVersion }) => ({
+        attempts: attempts.map(({ time, result, ...attempt }) => ({
           time: timestampFromMs(time),
           result: results[result],
-          address,
-          agentVersion,
+          ...attempt,
         })),
         ...(unknownOn !== undefined && { unknownCodeOn: timestampFromMs(unknownOn) }),
         serverProblems: [...urlProblems(baseUrlOf(deps, context)), ...deps.certificateProblems()],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { callerOf } from '../access/caller.ts';
 import { requireMachineOwner, requireOwner } from '../access/rules/permissions.ts';
@@ -9,6 +9,7 @@ import { actorOf } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import { requireNames } from '../configs/config-saving.ts';
 import { findConfig, insertConfig } from '../configs/store/configs.ts';
+import { lockFragments } from '../configs/store/fragments.ts';
 import type { Database } from '../database/database.ts';
 import { operatedMachine, operatedMainPart } from '../machines/part-access.ts';
 import { lastRun, type OpenSplit, sharedMinutes, sharingRunMessage } from '../machines/rules/shared-identity.ts';
@@ -33,6 +34,12 @@ export const splitHandlers = (deps: FleetDeps) => {
       if (!sharing) throw new PlatformError('IDENTITY_NOT_SHARED', { name: machine.name, minutes: sharedMinutes });
       const last = lastRun(sharing);
       const made = await audited(deps, caller, async (trx, record) => {
+        // A fragment that is saved now reaches the new machine, too. Locked before the part, as everywhere.
+        const used = (await findConfig(trx, part.id))?.fragments ?? [];
+        await lockFragments(
+          trx,
+          used.map(({ id: fragmentId }) => fragmentId),
+        );
         // Two calls at once make one machine.
         await sql`select from part where id = ${part.id} for update`.execute(trx);
         const open = (await readOpenSplits(trx, [part.id])).get(part.id);
@@ -50,6 +57,7 @@ export const splitHandlers = (deps: FleetDeps) => {
               text: config.text,
               config: config.config,
               sha256: config.sha256,
+              fragments: config.fragments,
               savedBy: actorOf(caller),
             },
             {},

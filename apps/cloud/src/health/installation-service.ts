@@ -1,5 +1,5 @@
 import type { ConnectRouter } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
 import { callerOf } from '../access/caller.ts';
 import { mayReadMetrics } from '../access/rules/permissions.ts';

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { type Clock, errorText, type Log } from '@platform/kit';
+import { type Clock, errorText, formatBytes, type Log } from '@platform/kit';
 import type { CertificateProblem } from '../tls/in-use.ts';
 
 /** `degraded`: it works, but clients that verify the certificate cannot connect. */
@@ -115,9 +115,8 @@ type FileSystem = { bsize: number; bavail: number; blocks: number; files: number
 
 /** Some file systems, such as Btrfs, have no fixed number of files and report 0. */
 export function roomOf({ bsize, bavail, blocks, files, ffree }: FileSystem): Check {
-  const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
-  const note = `${mib(bavail * bsize)} of ${mib(blocks * bsize)} free`;
-  if (bavail * bsize < leastFreeBytes) return { problem: `full, ${mib(leastFreeBytes)} must be free`, note };
+  const note = `${formatBytes(bavail * bsize)} of ${formatBytes(blocks * bsize)} free`;
+  if (bavail * bsize < leastFreeBytes) return { problem: `full, ${formatBytes(leastFreeBytes)} must be free`, note };
   if (files > 0 && ffree === 0) return { problem: `no more files fit, all ${files} inodes are in use`, note };
   return { note };
 }

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import sharp from 'sharp';
-import { mostImagePixels, stretchOf, usedBitsOf } from '@platform/contract/image-limits';
+import { mostImagePixels, stretchOf, usedBitsOf } from '@platform/contract/job/image-limits';
 import type { DecodeAnswer, DecodeRequest } from './decode-messages.ts';
 import type { DecodedImage } from './rules/image-content.ts';
 

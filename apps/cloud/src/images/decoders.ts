@@ -1,6 +1,6 @@
 /** Decodes images in processes of their own, so that no image can harm the server. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { plainEnvironment } from '@platform/kit/node';
 import type { DecodeAnswer, DecodeRequest } from './decode-messages.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { NewLogRow } from './store/part-logs.ts';
 
 /** Lines of one part that one call sent. */

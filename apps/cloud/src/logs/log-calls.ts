@@ -1,5 +1,5 @@
 import type { ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type AppService, type GetRobotPartLogsRequest, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
@@ -9,6 +9,7 @@ import { operatedPart } from '../machines/part-access.ts';
 import { pageToken, parsePageToken } from '../rpc/paging.ts';
 import { msOf } from '../rpc/protobuf-times.ts';
 import { publicNameKey } from '../wire/public-name.ts';
+import { keptRights } from './kept-rights.ts';
 import { logEntry } from './log-entries.ts';
 import { lastLogId, type LogQuery, type LogRow, readLogs } from './store/part-logs.ts';
 
@@ -95,7 +96,9 @@ export const logCalls = (deps: LogDeps) =>
       return { logs: rows.map(logEntry), nextPageToken: last ? pageToken(last.id) : '' };
     },
     async *tailRobotPartLogs(request, context) {
-      const part = await operatedPart(deps.db, callerOf(context), request.id);
+      const caller = callerOf(context);
+      const part = await operatedPart(deps.db, caller, request.id);
+      const requireRights = keptRights(deps, caller, [part.id]);
       const filter = {
         partId: part.id,
         levels: request.errorsOnly ? errorLevels : [],
@@ -103,6 +106,7 @@ export const logCalls = (deps: LogDeps) =>
       };
       const isPublic = context.values.get(publicNameKey);
       for await (const rows of newLines(deps, filter, AbortSignal.any([context.signal, deps.stop]))) {
+        await requireRights();
         // The empty page sends the headers, so that our clients know the tail is active. The public Python SDK would end
         // its loop at a message without lines.
         if (rows.length > 0 || !isPublic) yield { logs: rows.map(logEntry) };

@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type LogEntry, LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
-import { isTime, timeOfUs, usOf } from '../rpc/protobuf-times.ts';
+import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/logs/limits';
+import { isTime, timeOfUs, microsecondsOf } from '../rpc/protobuf-times.ts';
 import type { LogRow, NewLogRow } from './store/part-logs.ts';
 
 /** PostgreSQL's text type cannot contain NUL. */
@@ -10,7 +10,7 @@ const clean = (text: string): string => (text.includes('\u0000') ? text.replaceA
 const cleanName = (text: string, characters: number = logLimits.nameCharacters): string =>
   clean(text).slice(0, characters).toWellFormed();
 /** Undefined: absent or out of range, for example from a machine whose clock is wrong. */
-const timeUs = ({ time }: LogEntry): number | undefined => (time && isTime(time) ? usOf(time) : undefined);
+const timeUs = ({ time }: LogEntry): number | undefined => (time && isTime(time) ? microsecondsOf(time) : undefined);
 /** JSON has no non-finite numbers: they are stored as protobuf's JSON writes them, "NaN" and "Infinity". */
 function cleanJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>

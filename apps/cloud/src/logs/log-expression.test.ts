@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlatformError } from '@platform/contract/errors';
+import type { PlatformError } from '@platform/contract/errors/errors';
 import { databaseExpression } from './log-expression.ts';
 
 test('an expression keeps its meaning in the database', () => {

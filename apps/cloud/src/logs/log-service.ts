@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type CountLogsRequest,
   type CountLogsResponseSchema,
@@ -11,21 +11,24 @@ import {
   type SearchLogsRequest,
   type SearchLogsResponseSchema,
 } from '@platform/contract/gen/platform/logs/v1/logs_pb';
-import { requireLogQuery } from '@platform/contract/log-filter';
+import { requireLogQuery } from '@platform/contract/logs/filter';
+import { mostMachines } from '@platform/contract/logs/query';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Caller } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
+import type { Notifications } from '../database/notifications.ts';
 import { operatedPart } from '../machines/part-access.ts';
 import { msOf, timeOf } from '../rpc/protobuf-times.ts';
 import { lineToken, readLineToken } from '../rpc/rules/page-tokens.ts';
+import { keptRights } from './kept-rights.ts';
 import { logEntry } from './log-entries.ts';
+import { OpenWatches, storedLines } from './log-watch.ts';
 import { intervalOf } from './rules/log-intervals.ts';
 import { SearchSlots } from './search-slots.ts';
 import { countLines, type LogSpan, searchLines, type SearchTime } from './store/log-search.ts';
 
 const directions: ReadonlySet<number> = new Set(Object.values(LogDirection));
-const mostParts = 8;
 const usualPage = 100;
 const largestPage = 1_000;
 const usualIntervals = 100;
@@ -37,12 +40,13 @@ const searchMs = 10_000;
 /** A quarter of the connections of the database. */
 const mostSearches = 4;
 
-type LogServiceDeps = { db: Database; clock: Clock };
+type LogServiceDeps = { db: Database; clock: Clock; notifications: Notifications; stop: AbortSignal };
 
 const refuse = (field: string, value: string | number, limit: string): PlatformError =>
   new PlatformError('INVALID_ARGUMENT', { field, value, limit });
 
 export const logRoutes = (deps: LogServiceDeps) => {
+  const watches = new OpenWatches();
   const slots = new SearchSlots({ clock: deps.clock, most: mostSearches, waitMs: searchMs });
   return (router: ConnectRouter): void => {
     router.service(LogService, {
@@ -50,6 +54,20 @@ export const logRoutes = (deps: LogServiceDeps) => {
         searchLogs(deps, request, callerOf(context), (run) => slots.run(context.signal, run)),
       countLogs: (request, context) =>
         countLogs(deps, request, callerOf(context), (run) => slots.run(context.signal, run)),
+      async *watchLogs(request, context) {
+        const caller = callerOf(context);
+        const partIds = await operatedParts(deps.db, request.partIds, caller);
+        const requireRights = keptRights(deps, caller, partIds);
+        const end = watches.begin(caller.id);
+        try {
+          for await (const _ of storedLines(deps, partIds, AbortSignal.any([context.signal, deps.stop]))) {
+            await requireRights();
+            yield {};
+          }
+        } finally {
+          end();
+        }
+      },
     });
   };
 };
@@ -105,21 +123,28 @@ async function countLogs(
   return { counts: [...counts.values()], interval: durationFromMs(intervalMs), total };
 }
 
+/** @throws PlatformError INVALID_ARGUMENT, PART_NOT_FOUND, PERMISSION_DENIED */
+async function operatedParts(db: Database, named: readonly string[], caller: Caller): Promise<string[]> {
+  const ids = [...new Set(named)];
+  if (ids.length === 0 || ids.length > mostMachines)
+    throw refuse('part_ids', `${ids.length} parts`, `1 to ${mostMachines}`);
+  // An ID in capitals names the same part.
+  const partIds = new Set<string>();
+  for (const id of ids) partIds.add((await operatedPart(db, caller, id)).id);
+  return [...partIds];
+}
+
 type SpanRequest = Pick<SearchLogsRequest, 'partIds' | 'query' | 'from' | 'until'>;
 
 /** @throws PlatformError QUERY_NOT_VALID, INVALID_ARGUMENT, PART_NOT_FOUND, PERMISSION_DENIED */
 async function spanOf({ db }: LogServiceDeps, request: SpanRequest, caller: Caller): Promise<LogSpan> {
-  const ids = [...new Set(request.partIds)];
-  if (ids.length === 0 || ids.length > mostParts) throw refuse('part_ids', `${ids.length} parts`, `1 to ${mostParts}`);
   const terms = requireLogQuery(request.query);
-  // An ID in capitals names the same part.
-  const partIds = new Set<string>();
-  for (const id of ids) partIds.add((await operatedPart(db, caller, id)).id);
+  const partIds = await operatedParts(db, request.partIds, caller);
   const from = request.from && msOf(request.from);
   const until = request.until && msOf(request.until);
   if (from !== undefined && until !== undefined && !(from < until))
     throw refuse('from', new Date(from).toISOString(), 'before until');
-  return { partIds: [...partIds], terms, ...(from !== undefined && { from }), ...(until !== undefined && { until }) };
+  return { partIds, terms, ...(from !== undefined && { from }), ...(until !== undefined && { until }) };
 }
 
 function searchTime(clock: Clock): SearchTime {

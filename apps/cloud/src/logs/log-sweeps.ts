@@ -1,15 +1,8 @@
-import { isExpired, openDays } from './rules/log-days.ts';
+import { openDays } from './rules/log-days.ts';
 import type { Database } from '../database/database.ts';
-import {
-  createLogDays,
-  dropLogDay,
-  forgetLogSizes,
-  logDays,
-  measureLogs,
-  moveUndatedLines,
-  oversizedLogs,
-  trimLogs,
-} from './store/part-log-days.ts';
+import { createDays, daysOf, dropDay } from '../database/day-partitions.ts';
+import { isExpired } from '../database/rules/days.ts';
+import { forgetDaySizes, forgetLogSizes, measureLogs, oversizedLogs, trimLogs } from './store/part-log-days.ts';
 
 /** Rows per step. */
 const rowsPerStep = 2_000;
@@ -21,18 +14,10 @@ export async function* sweepLogDays(
   db: Database,
   { now, wall, keptDays }: { now: number; wall: number; keptDays: number },
 ): AsyncGenerator<number> {
-  await createLogDays(db, openDays(wall));
-  for (const day of await logDays(db)) {
-    if (isExpired(day, keptDays, now)) yield (await dropLogDay(db, day)) ? 1 : 0;
-  }
-}
-
-/** Moves lines that were stored before the table was partitioned. */
-export async function* moveLines(db: Database, wall: number): AsyncGenerator<number> {
-  for (;;) {
-    const moved = await moveUndatedLines(db, wall, rowsPerStep);
-    if (moved === 0) return;
-    yield moved;
+  await createDays(db, 'part_log', openDays(wall));
+  for (const day of await daysOf(db, 'part_log')) {
+    if (isExpired(day, keptDays, now))
+      yield (await dropDay(db, 'part_log', day, (trx) => forgetDaySizes(trx, day))) ? 1 : 0;
   }
 }
 

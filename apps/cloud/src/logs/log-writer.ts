@@ -2,9 +2,9 @@ import type { Clock } from '@platform/kit';
 import { ArrivalClock } from './arrival-clock.ts';
 import { type Batch, lineQueues } from './line-queues.ts';
 import { partitionDay } from './rules/log-days.ts';
-import { type Database, isDatabaseAway, sqlState } from '../database/database.ts';
+import { type Database, isDatabaseAway } from '../database/database.ts';
+import { dayWriter } from '../database/day-partitions.ts';
 import { readLatestTime } from './store/latest-time.ts';
-import { createLogDays } from './store/part-log-days.ts';
 import type { NewLogRow } from './store/part-logs.ts';
 import { storeLines } from './store/repeated-lines.ts';
 
@@ -16,7 +16,6 @@ export type LogWriter = {
   refused(lines: number): void;
 };
 
-const noPartition = '23514';
 const batchDelayMs = 15;
 /** Concurrent statements: while one waits for the disk, the other works. */
 const lanes = 2;
@@ -25,25 +24,12 @@ const lanes = 2;
 export const charactersOf = (rows: readonly NewLogRow[]): number =>
   rows.reduce((sum, { message, rest }) => sum + message.length + (rest?.length ?? 0), 0);
 
-/** Creates the partitions of arriving lines, in case no sweep has created them or a sweep has dropped them. */
 function lineStore(db: Database, arrivals: ArrivalClock): (rows: readonly NewLogRow[]) => Promise<void> {
-  const known = new Set<string>();
+  const write = dayWriter(db, 'part_log');
   return async (rows) => {
     const now = await arrivals.now();
-    const days = new Set(rows.map(({ timeUs }) => partitionDay(timeUs / 1000, now).day));
-    if ([...days].some((day) => !known.has(day))) {
-      await createLogDays(db, days);
-      for (const day of days) known.add(day);
-    }
-    try {
-      await storeLines(db, rows, now);
-    } catch (error) {
-      // The partition was dropped since. If the statement has another error, the retry fails, too.
-      known.clear();
-      if (sqlState(error) !== noPartition) throw error;
-      await createLogDays(db, days);
-      await storeLines(db, rows, now);
-    }
+    const days = rows.map(({ timeUs }) => partitionDay(timeUs / 1000, now).day);
+    await write(days, () => storeLines(db, rows, now));
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /**
  * At most `most` searches run at once, so that they leave the connections of the database to machines. Others wait for

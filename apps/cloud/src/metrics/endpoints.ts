@@ -1,5 +1,5 @@
 // Where metrics are read: with a key on the main port, without one on a port of this host.
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { mayReadMetrics } from '../access/rules/permissions.ts';
 import { type Route, send, sendText } from '../wire/exchange.ts';
 import type { Listener, Request, Response } from '../wire/request.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ConnectRouter } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { callerOf } from '../access/caller.ts';
 import { organizationFor } from '../access/places.ts';

@@ -1,5 +1,5 @@
 import type { ConnectRouter } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { AuthService, ExternalAuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../access/authenticate.ts';
 import { unsupported } from '../rpc/unsupported.ts';

@@ -1,7 +1,7 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { create as message, toJson } from '@bufbuild/protobuf';
 import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { AppService, Authorization } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Clock } from '@platform/kit';
 import { cookieOf } from '../access/session-cookie.ts';

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../access/caller.ts';
 import { organizationFor, locationFor, readableLocation } from '../access/places.ts';

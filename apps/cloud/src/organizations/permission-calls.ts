@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import { callerOf } from '../access/caller.ts';
 import { belongsTo } from '../access/rules/permissions.ts';
 import { findLocation, findOrganizations } from '../access/store/organizations.ts';

@@ -1,6 +1,6 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import type { Clock } from '@platform/kit';
 import { cookieOf } from '../access/session-cookie.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { FailedSignIns } from '../access/failed-sign-ins.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Clock, errorText, type Log } from '@platform/kit';
 import { FolderLocked, lockFolder } from '@platform/kit/node';
 
@@ -27,7 +27,7 @@ const againMs = 50;
 
 /**
  * A server running as root creates the account at its first start. Any other server runs the database under its own
- * account.
+ * account. Decision 0019.
  */
 export async function databaseAccount(clock: Clock, log: Log): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;

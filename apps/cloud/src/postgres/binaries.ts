@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, cp, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import type { Account } from './account.ts';
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chown, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { type AccessRules, accessRules, adminRole, appRole, hasRules, writeRules } from './access-rules.ts';
 import { type Account, databaseAccount, runToEnd } from './account.ts';

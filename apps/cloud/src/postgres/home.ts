@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { access, chmod, chown, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite } from '@platform/kit/node';
 import { type Account, sharedAccount } from './account.ts';
 import { isReachable } from './binaries.ts';

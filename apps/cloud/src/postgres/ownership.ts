@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { lchown, lstat, open, readFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { type Account, sharedAccount } from './account.ts';

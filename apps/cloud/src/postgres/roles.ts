@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Log } from '@platform/kit';
 import { type Connection, clientConfig, cut, isDatabaseAway } from '../database/database.ts';
 import { appRole } from './access-rules.ts';

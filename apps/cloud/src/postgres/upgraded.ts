@@ -5,10 +5,11 @@
 //   18/             the new one
 //   17-old/         the old one from then on
 //   upgraded.json   which they are, and what the old one was when its rows were read
+// Decision 0086.
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Log } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 

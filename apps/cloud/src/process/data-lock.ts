@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { FolderLocked, type FolderLock, lockFolder } from '@platform/kit/node';
 
 /** Locks a data folder for this process. @throws PlatformError DATA_DIR_IN_USE */

@@ -1,11 +1,11 @@
-import { parseObject } from '@platform/contract/json-object';
-import { PlatformError } from '@platform/contract/errors';
+import { parseObject } from '@platform/contract/text/json-object';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { announcedBytes } from '../access/caller-budgets.ts';
 import { requireReaderOrPart } from '../access/rules/permissions.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
-import { crcHeader } from '../blobs/package-archive.ts';
+import { checksumHeader, formatChecksum } from '@platform/sandbox/package-checksum';
 import type { Database } from '../database/database.ts';
 import { type Route, sendBlob, sendJson } from '../wire/exchange.ts';
 import { kindOfType } from './package-kinds.ts';
@@ -32,7 +32,7 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
       sha256: found.packageSha256,
       sizeBytes: found.sizeBytes,
       contentType: 'application/x-gzip',
-      headers: { 'x-goog-hash': crcHeader(found.crc32c) },
+      headers: { [checksumHeader]: formatChecksum(found.crc32c) },
     });
   },
 });

@@ -1,12 +1,12 @@
 import type { ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type AppService,
   type UpdateRegistryItemRequest,
   Visibility,
 } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
+import { kindOfModelType, modelKind } from '@platform/contract/job/model-kinds';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';

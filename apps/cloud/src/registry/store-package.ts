@@ -1,5 +1,5 @@
-import { modelArchive } from '@platform/contract/archive-rules';
-import { PlatformError } from '@platform/contract/errors';
+import { modelArchive } from '@platform/contract/job/archive-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { checkScriptArchive } from '@platform/sandbox/archive';
 import { checkModelArchive } from '@platform/sandbox/model-archive';
 import type { Clock } from '@platform/kit';

@@ -1,11 +1,11 @@
 import type { ReleaseAttachment } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type AttachmentKind,
   attachmentFiles,
   attachmentTargetPath,
   isAttachmentKind,
-} from '@platform/contract/target-path';
+} from '@platform/contract/releases/target-path';
 import { attachmentLimitBytes, checkSbom } from '@platform/releases/sbom';
 import type { Target } from '@platform/releases/targets';
 import type { Trx } from '../database/database.ts';

@@ -1,4 +1,4 @@
-import { platformSegment } from '@platform/contract/target-path';
+import { platformSegment } from '@platform/contract/releases/target-path';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';

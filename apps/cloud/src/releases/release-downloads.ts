@@ -1,6 +1,6 @@
 import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
-import { attachmentFiles } from '@platform/contract/target-path';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { attachmentFiles } from '@platform/contract/releases/target-path';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Database } from '../database/database.ts';
 import { type Route, sendBlob } from '../wire/exchange.ts';

@@ -1,14 +1,14 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   type Patch,
   type PublishReleaseRequest,
   type ReleaseAttachment,
   ReleaseService,
 } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { isSemanticVersion } from '@platform/contract/semantic-version';
-import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
+import { isSemanticVersion } from '@platform/contract/releases/semantic-version';
+import { patchTargetPath, programTargetPath } from '@platform/contract/releases/target-path';
 import { platformPattern, type Target } from '@platform/releases/targets';
 import type { Clock } from '@platform/kit';
 import type { SigningKey } from '@platform/releases/keys';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Database } from '../database/database.ts';
 import { type Exchange, type Route, send, sendBlob, sendText } from '../wire/exchange.ts';

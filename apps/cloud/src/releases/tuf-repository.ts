@@ -1,6 +1,6 @@
 import { documentEnds } from './document-ends.ts';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { checkRoot, checkTargets } from '@platform/releases/checks';
 import { readRoot, readSnapshot, readTargets, readTimestamp, targetsOf } from '@platform/releases/documents';
 import { checkInstallerList } from '@platform/releases/installer-list';

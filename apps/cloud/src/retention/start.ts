@@ -1,19 +1,21 @@
 import type { Clock, Log } from '@platform/kit';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
-import { separateCaptureTags } from '../data/store/capture-tags.ts';
 import { removeOldExports } from '../data/store/sequence-exports.ts';
 import type { Database } from '../database/database.ts';
-import { moveLines, sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
+import { sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
 import { blobFolders, sweepBlobs } from './blob-sweep.ts';
-import { removeOldSamples } from '../machines/store/samples.ts';
+import { conditionSweeps } from '../conditions/condition-sweeps.ts';
+import { sweepSampleDays } from '../machines/sample-sweeps.ts';
 import { retentionClock } from './retention-clock.ts';
 import {
   partsWithRevisions,
   removeExpired,
   removeOldAttempts,
   removeOldAudit,
+  removeOldBulkOperations,
   removeOldJobLogs,
+  pruneFragmentRevisions,
   pruneRevisions,
 } from './store/old-rows.ts';
 import { runSweeps, type Sweep } from './sweeps.ts';
@@ -72,12 +74,11 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
       firstMs: 0,
       steps: (now) => sweepLogDays(db, { now, wall: clock.wall(), keptDays: options.logDays }),
     },
-    { name: 'log lines moved to their days', ...hourly, firstMs: 0, steps: () => moveLines(db, clock.wall()) },
     {
-      name: 'capture tags separated from labels',
+      name: 'days of samples',
       ...hourly,
       firstMs: 0,
-      steps: () => untilNone(() => separateCaptureTags(db, rowsPerStep)),
+      steps: (now) => sweepSampleDays(db, { now, wall: clock.wall(), keptDays: options.sampleDays }),
     },
     {
       name: 'log lines above the limit of a machine',
@@ -85,21 +86,18 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
       everyMs: 10 * 60_000,
       steps: () => trimMachines(db, options.logMibPerMachine * 2 ** 20),
     },
-    older('samples of machines', options.sampleDays, (before) => removeOldSamples(db, before, rowsPerStep)),
     older('log lines of jobs', options.jobLogDays, (before) => removeOldJobLogs(db, before, rowsPerStep)),
     older('rows of ended attempts', options.attemptDays, (before) => removeOldAttempts(db, before, rowsPerStep)),
     older('audit rows', options.auditDays, (before) => removeOldAudit(db, before, rowsPerStep)),
+    older('changes of many machines', options.auditDays, (before) => removeOldBulkOperations(db, before, rowsPerStep)),
+    ...conditionSweeps(db, options.sampleDays).map(({ name, remove }) => ({
+      name,
+      ...hourly,
+      steps: (now: number) => untilNone(() => remove(now)),
+    })),
     older('exports of sequences', exportDays, (before) => removeOldExports(db, before, rowsPerStep)),
     older('expired sessions, links and runners', expiredDays, (before) => removeExpired(db, before, rowsPerStep)),
-    {
-      name: 'configuration revisions',
-      ...hourly,
-      async *steps() {
-        const kept = options.configRevisions;
-        for (const part of await partsWithRevisions(db, kept))
-          yield* untilNone(() => pruneRevisions(db, part, kept, rowsPerStep));
-      },
-    },
+    ...revisionSweeps(db, options.configRevisions).map((sweep) => ({ ...sweep, ...hourly })),
     {
       name: 'files that nothing names',
       ...hourly,
@@ -110,6 +108,20 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
     },
   ];
 }
+
+const revisionSweeps = (db: RetentionDeps['db'], kept: number): Pick<Sweep, 'name' | 'steps'>[] => [
+  {
+    name: 'configuration revisions',
+    async *steps() {
+      for (const part of await partsWithRevisions(db, kept))
+        yield* untilNone(() => pruneRevisions(db, part, kept, rowsPerStep));
+    },
+  },
+  {
+    name: 'revisions of fragments',
+    steps: () => untilNone(() => pruneFragmentRevisions(db, kept, rowsPerStep)),
+  },
+];
 
 async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number> {
   for (;;) {

@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { idProblem, longestName, nameProblem } from '@platform/contract/names';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { idProblem, longestName, nameProblem } from '@platform/contract/text/names';
 
 /** Trims and validates a new name. @throws PlatformError INVALID_ARGUMENT */
 export function requiredName(field: string, value: string): string {

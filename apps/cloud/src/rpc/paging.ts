@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** Page tokens are opaque to clients: they contain the last ID of the previous page. */
 export const pageToken = (lastId: number): string => Buffer.from(`after ${lastId}`).toString('base64url');

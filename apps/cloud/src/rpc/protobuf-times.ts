@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { create } from '@bufbuild/protobuf';
 import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 
@@ -22,7 +22,7 @@ function checked(time: Timestamp): Timestamp {
 /** ms since 1970. @throws PlatformError INVALID_ARGUMENT outside of the years 1 to 9999. */
 export const msOf = (time: Timestamp): number => Number(checked(time).seconds) * 1000 + Math.floor(time.nanos / 1e6);
 /** µs since 1970; throws like `msOf`. */
-export const usOf = (time: Timestamp): number =>
+export const microsecondsOf = (time: Timestamp): number =>
   Math.min(Number(checked(time).seconds) * 1e6 + Math.floor(time.nanos / 1e3), lastUs);
 
 /** Times outside of the years 1 to 9999 become the first or the last one, because JSON cannot express them. */

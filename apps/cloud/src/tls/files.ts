@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText } from '@platform/kit';
 import { readPem } from '@platform/kit/node';
 import { authorities, type Authority, authorityOf, ownAuthority } from './authority.ts';

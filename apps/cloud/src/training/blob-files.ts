@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Caller } from '../access/rules/permissions.ts';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import { isSha256 } from '../blobs/blob-store.ts';

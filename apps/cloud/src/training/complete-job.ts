@@ -1,6 +1,6 @@
 import type { Clock } from '@platform/kit';
-import { modelArchive, ratioProblem } from '@platform/contract/archive-rules';
-import { PlatformError } from '@platform/contract/errors';
+import { modelArchive, ratioProblem } from '@platform/contract/job/archive-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { CompleteJobRequest } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { packFiles, type PackedFile } from '../blobs/package-archive.ts';
 import { type JobEvent, step } from './rules/job-life.ts';

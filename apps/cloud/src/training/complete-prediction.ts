@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { CompleteJobRequest } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { parsePredictionLine, predictionFile, predictionLimits } from '@platform/contract/predictions';
+import { parsePredictionLine, predictionFile, predictionLimits } from '@platform/contract/job/predictions';
 import { parseBinaryDataId } from '../data/rules/manifest.ts';
 import { leaseLost, type RunnerDeps } from './own-attempt.ts';
 import { storedFiles } from './result-blobs.ts';

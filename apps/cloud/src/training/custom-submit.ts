@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { SubmitCustomTrainingJobRequest } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { belongsTo, type Caller } from '../access/rules/permissions.ts';
 import { containersOf, noScriptsBecause, capabilitiesLifetimeMs } from './rules/runner-capabilities.ts';

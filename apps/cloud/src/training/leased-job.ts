@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { JobSpec } from '@platform/contract/job';
-import { modelFrameworks } from '@platform/contract/model-kinds';
+import type { JobSpec } from '@platform/contract/job/job';
+import { modelFrameworks } from '@platform/contract/job/model-kinds';
 import { createScriptKey } from './store/attempts.ts';
 import { writeLogs } from './store/job-reports.ts';
 import type { JobRow } from './store/jobs.ts';

@@ -1,7 +1,7 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { StartPredictionRequest } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
-import { modelFiles } from '@platform/contract/job';
-import { type ModelKind, modelKind } from '@platform/contract/model-kinds';
+import { modelFiles } from '@platform/contract/job/job';
+import { type ModelKind, modelKind } from '@platform/contract/job/model-kinds';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
 import { freezeForPrediction } from '../data/store/prediction-manifest.ts';
 import { findPackage, type Version } from '../registry/store/registry.ts';

@@ -1,8 +1,8 @@
 /** The files that a runner names as results of a job, as the server stores them. */
-import { modelArchive } from '@platform/contract/archive-rules';
-import { PlatformError } from '@platform/contract/errors';
+import { modelArchive } from '@platform/contract/job/archive-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { JobFile } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { resultFileLimits } from '@platform/contract/result-files';
+import { resultFileLimits } from '@platform/contract/job/result-files';
 import type { PackedFile } from '../blobs/package-archive.ts';
 import { readableBlobs } from '../blobs/store/owned-blobs.ts';
 import * as check from '../rpc/rules/field-checks.ts';

@@ -1,6 +1,6 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { LeaseJobRequest, RunnerContainer } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { jobKinds } from '@platform/contract/job';
+import { jobKinds } from '@platform/contract/job/job';
 import type { ScriptContainer } from './rules/runner-capabilities.ts';
 import type { RunnerCapabilities, SeenRunner } from './store/runners.ts';
 import { msOf, timeOf } from '../rpc/protobuf-times.ts';

@@ -1,7 +1,7 @@
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type ReportJobRequest, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { jobPhases } from '@platform/contract/job';
+import { jobPhases } from '@platform/contract/job/job';
 import { callerOf } from '../access/caller.ts';
 import type { Cause, JobEvent } from './rules/job-life.ts';
 import { type Caller, memberships, requireMember } from '../access/rules/permissions.ts';

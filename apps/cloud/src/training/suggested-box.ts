@@ -1,4 +1,4 @@
-import type { PredictedBox } from '@platform/contract/predictions';
+import type { PredictedBox } from '@platform/contract/job/predictions';
 
 export const boxMessage = ([xMinNormalized, yMinNormalized, xMaxNormalized, yMaxNormalized]: PredictedBox) => ({
   xMinNormalized,

@@ -1,7 +1,7 @@
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import { callerOf } from '../access/caller.ts';
 import { type Caller, requireMember } from '../access/rules/permissions.ts';
 import { binaryDataId, parseBinaryDataId } from '../data/rules/manifest.ts';

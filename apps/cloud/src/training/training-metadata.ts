@@ -1,12 +1,12 @@
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import { PlatformError } from '@platform/contract/errors';
-import { connectCode, errorTable, isErrorCode } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { connectCode, errorTable, isErrorCode } from '@platform/contract/errors/errors';
 import {
   ModelType,
   type TrainingJobMetadataSchema,
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { modelKind } from '@platform/contract/model-kinds';
+import { modelKind } from '@platform/contract/job/model-kinds';
 import { frameworkOf } from '../registry/model-frameworks.ts';
 import { durationOf, timeOf } from '../rpc/protobuf-times.ts';
 import type { JobLine } from './store/job-lists.ts';

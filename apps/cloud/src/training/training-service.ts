@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import {
   MLTrainingService,
   type TrainingJobMetadata,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import { ambiguousAdvice } from '@platform/contract/dataset-rules';
-import { connectCode, errorTable, PlatformError } from '@platform/contract/errors';
+import { ambiguousAdvice } from '@platform/contract/job/dataset-rules';
+import { connectCode, errorTable, PlatformError } from '@platform/contract/errors/errors';
 import {
   type CheckTrainingDataRequest,
   type CheckTrainingDataResponseSchema,
@@ -10,8 +10,8 @@ import {
   type ModelType,
   type SubmitTrainingJobRequest,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import type { JobKind, JobLimits } from '@platform/contract/job';
-import { type BuiltInKind, builtInKinds, kindOfModelType, modelKinds } from '@platform/contract/model-kinds';
+import type { JobKind, JobLimits } from '@platform/contract/job/job';
+import { type BuiltInKind, builtInKinds, kindOfModelType, modelKinds } from '@platform/contract/job/model-kinds';
 import type { Clock } from '@platform/kit';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
 import { actorOf } from '../access/store/audit.ts';

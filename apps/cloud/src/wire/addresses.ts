@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** Whether an address belongs to a trusted proxy. The server believes its `x-forwarded-…` headers. */
 export type TrustedProxies = (address: string | undefined) => boolean;

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { isLoopbackAddress, networksOf, type TrustedProxies } from './addresses.ts';
 import type { CheckRequest, Reply } from './check.ts';
 import { http2Stream } from './http2-stream.ts';

@@ -1,6 +1,6 @@
 import type { ContextValues, HandlerContext } from '@connectrpc/connect';
 import type { Log } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../access/authenticate.ts';
 import { setCaller } from '../access/caller.ts';

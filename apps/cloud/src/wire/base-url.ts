@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { clientAddress, type TrustedProxies } from './addresses.ts';
 import type { Request } from './request.ts';
 

@@ -1,6 +1,6 @@
 import type http2 from 'node:http2';
 import type net from 'node:net';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { clientAddress, isLoopbackAddress, networksOf } from './addresses.ts';
 import { admission, type EntranceDeps, payerFrom, type TakeCheck, takeChecks } from './admission.ts';
 import type { CheckRequest, Reply } from './check.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
-import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/contract/errors';
+import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/contract/errors/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { errorText, isAbort, type Log } from '@platform/kit';
 import { isDatabaseAway, sqlState } from '../database/database.ts';

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/contract/errors';
+import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/contract/errors/errors';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
 import { announcedBytes, type CallerBudgets, chargeBeyond, type Payer } from '../access/caller-budgets.ts';

@@ -10,7 +10,7 @@ import {
 } from '@connectrpc/connect';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { CallerBudgets } from '../access/caller-budgets.ts';

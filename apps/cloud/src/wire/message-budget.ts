@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 
 /** Limits the bytes of messages in memory, over all calls. */

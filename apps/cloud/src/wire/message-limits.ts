@@ -13,7 +13,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 
 /**
  * Limits of one message. `bytes` counts the decompressed size. `values` counts fields, list entries and JSON values.
- * Parsing one takes 0.2 to 2 µs and some 100 bytes of memory, however small it is on the wire.
+ * Parsing one takes 0.2 to 2 µs and some 100 bytes of memory, however small it is on the wire. Decision 0021.
  */
 export type MessageLimit = { bytes: number; values: number };
 
@@ -64,7 +64,7 @@ const methods: ReadonlyMap<string, MessageLimit> = new Map([
   ...ofMethods(DataSyncService, { dataCaptureUpload: capture, fileUpload: upload, streamingDataCaptureUpload: upload }),
   ...ofMethods(PackageService, { createPackage: { ...upload, values: 20_000 } }),
   ...ofMethods(AppService, { updateRobotPart: long, createFragment: long, updateFragment: long, newRobotPart: long }),
-  ...ofMethods(FleetService, { saveConfig: long, checkConfig: long }),
+  ...ofMethods(FleetService, { saveConfig: long, checkConfig: long, previewFragment: long }),
   ...ofMethods(ReleaseService, { submitMetadata: text }),
   ...ofMethods(RunnerService, { reportJob: text, completeJob: text, failJob: text }),
 ]);

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { encodeEnvelope, type UniversalHandler } from '@connectrpc/connect/protocol';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { knownCallerOf } from '../access/caller.ts';
 import { announcedBytes, type CallerBudgets, chargeBeyond } from '../access/caller-budgets.ts';

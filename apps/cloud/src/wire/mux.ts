@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Unhandled } from '../process/unhandled.ts';
 import type { CheckRequest, Reply } from './check.ts';

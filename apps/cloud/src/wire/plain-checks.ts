@@ -180,6 +180,7 @@ function openTurn(socket: net.Socket): Turn {
 /**
  * Handles thousands of mostly idle connections without the HTTP server's state for each. That state takes more memory
  * than all that we store about a machine. A connection that sends anything else moves to the HTTP server permanently.
+ * Decision 0014.
  */
 export function plainChecks(of: {
   take: (request: CheckRequest, reply: Reply, socket: net.Socket) => boolean;

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { isLoopback, openPort, type Port, type PortOptions } from './mux.ts';
 import type { Listener } from './request.ts';

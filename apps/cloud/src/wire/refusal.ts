@@ -1,7 +1,7 @@
 import type { ConnectError } from '@connectrpc/connect';
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
-import type { PlatformError } from '@platform/contract/errors';
+import type { PlatformError } from '@platform/contract/errors/errors';
 import type { Reply } from './check.ts';
 import { toConnectError } from './errors.ts';
 import { http2Stream } from './http2-stream.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { FakeClock } from '@platform/kit/testing';
 import { networksOf } from './addresses.ts';
 import { type CallPayer, type OpenCall, unprovenCalls } from './unproven-calls.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { TokenBuckets } from '../access/rules/token-buckets.ts';
 
@@ -38,7 +38,7 @@ const mostOpen = 1_024;
 const times = (level: number): number => 2 ** level;
 
 /**
- * One call stands for 1 ms of the processor: calls without a credential were measured at 0.3 to 2.2 ms.
+ * One call stands for 1 ms of the processor: calls without a credential were measured at 0.3 to 2.2 ms. Decision 0115.
  *
  * @param perSecond - calls of one address. 0: no limit.
  * @param onRefused - is called for each refusal.

@@ -1,7 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { sql } from 'kysely';
-import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { installerHeader, keyHeader, keyIdHeader } from '@platform/contract/provisioning/install-key';
+import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/provisioning/set-up-code';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { deleteKey, rotateKey } from '../../src/access/store/keys.ts';
 import type { Credentials } from '../server.ts';
@@ -98,6 +99,16 @@ async function setUpCode({ on, freshMachine }: World): Promise<Headers> {
   return headers;
 }
 
+/** The headers with which an installer used a one-time key of a machine. It may use it again until it is done. */
+async function installKey({ on, freshMachine }: World): Promise<Headers> {
+  const { partId } = await freshMachine();
+  const { keyId, key } = await (await on.client(FleetService)).createInstallKey({ partId });
+  const headers = { [keyIdHeader]: keyId, [keyHeader]: key, [installerHeader]: randomBytes(16).toString('hex') };
+  const { ok } = await fetch(`${on.url}/api/json1/config?client=true&id=${partId}`, { headers });
+  if (!ok) throw new Error('the one-time key was not used');
+  return headers;
+}
+
 /** Callers without valid credentials. */
 export async function unproven(world: World): Promise<Record<string, Headers>> {
   const { on, token, freshCookie } = world;
@@ -113,10 +124,13 @@ export async function unproven(world: World): Promise<Record<string, Headers>> {
   const old = await world.freshJob('failed');
   await sql`update training_job set ended_on = now() - interval '1 day' where id = ${old.id}`.execute(db);
   const device = await setUpCode(world);
+  const installer = await installKey(world);
   return {
     'no credentials': {},
     'set-up code': device,
     'set-up code as a key': { key_id: device[codeHeader] ?? '', key: device[deviceHeader] ?? '' },
+    'one-time key': installer,
+    'one-time key as a token': bearer(installer[keyHeader] ?? ''),
     'set-up code as a token': bearer(device[codeHeader] ?? ''),
     'metrics reader by its ID alone': { key_id: world.keys.metrics.entity },
     'a token alone': { authorization: await token(on.owner) },

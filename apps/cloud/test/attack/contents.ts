@@ -9,13 +9,17 @@ export type Contents = (but: string) => Promise<Record<string, string>>;
 /** The server writes these asynchronously: the last contact of machines, and what it measures of files that arrived. */
 const measured = ['kind', 'type', 'width', 'height', 'used_bits', 'problem'].map((name) => `image_${name}`);
 const counters = ['last_seen', ...measured];
-/** The server writes its own clock here every minute, whoever calls. */
-const ownClock = 'retention_time';
+/** The server writes these by itself, whoever calls: its own clock, and what it measures all the time. */
+const ownTables = ['retention_time', 'condition_record', 'fleet_sample'];
 
-/** Rows that note a try, which changes nothing else: a failed sign-in, and a set-up code that is sent again. */
+/**
+ * Rows that note a try, which changes nothing else: a failed sign-in, a set-up code that is sent again, and an installer
+ * that starts again.
+ */
 const notes: Readonly<Record<string, RawBuilder<unknown>>> = {
   audit: sql`and action <> 'failed sign-in'`,
   set_up_attempt: sql`and result <> 'repeated'`,
+  install_step: sql`and kind not in ('started', 'refused')`,
 };
 
 export async function contentsOf(db: Database, dataFolder: string): Promise<Contents> {
@@ -24,7 +28,9 @@ export async function contentsOf(db: Database, dataFolder: string): Promise<Cont
       select from information_schema.columns c
        where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') then 'org_id' end as owner
     from information_schema.tables t
-    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> ${ownClock} order by 1`.execute(db);
+    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> all(${ownTables}::text[]) order by 1`.execute(
+    db,
+  );
   const rowsOf = (name: string, owner: 'org_id' | 'id' | null, but: string) => {
     const noted = notes[name] ?? sql``;
     const where = owner ? sql`where ${sql.ref(owner)} is distinct from ${but}::uuid ${noted}` : sql``;

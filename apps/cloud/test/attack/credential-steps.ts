@@ -4,7 +4,8 @@ import type { GenMessage } from '@bufbuild/protobuf/codegenv2';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/set-up-code';
+import { installerHeader, keyHeader, keyIdHeader } from '@platform/contract/provisioning/install-key';
+import { codeHeader, deviceHeader, redeemPath } from '@platform/contract/provisioning/set-up-code';
 import { failure } from '../failure.ts';
 import type { Credentials } from '../server.ts';
 import { callOf, type Headers, type Outcome, outcomeOf, type Wire } from './ask.ts';
@@ -111,6 +112,11 @@ const rows: [what: string, may: Named, give: Giving][] = [
     giving(FleetService.method.createSetUpCode, (_, { partId }) => ({ partId }), redeemed),
   ],
   [
+    'a one-time key of an install command',
+    { ok: machineOwners },
+    giving(FleetService.method.createInstallKey, (_, { partId }) => ({ partId }), installs),
+  ],
+  [
     'a machine made of one of two computers',
     { ok: owners },
     giving(
@@ -149,6 +155,24 @@ async function redeemed(
       'may not',
     ],
   });
+}
+
+/** The key opens this machine to one computer, nothing to a second one, and no other machine. */
+async function installs(
+  { on, beside }: World,
+  { partId, part }: Machine,
+  { keyId, key }: MessageShape<typeof FleetService.method.createInstallKey.output>,
+): Promise<string> {
+  const ask = (id: string) =>
+    fetch(`${on.url}/api/json1/config?client=true&id=${id}`, {
+      headers: { [keyIdHeader]: keyId, [keyHeader]: key, [installerHeader]: randomBytes(16).toString('hex') },
+    });
+  const [other, first, second] = [await ask(beside.partId), await ask(partId), await ask(partId)];
+  if (other.ok || !first.ok || second.ok)
+    return `another machine got ${other.status}, the first computer ${first.status}, the second ${second.status}`;
+  const { cloud } = (await first.json()) as { cloud: { id: string; secret: string } };
+  const own = await on.client(RobotService, { ...part, entity: cloud.id, payload: cloud.secret });
+  return problems({ 'its configuration': [() => own.config({ id: partId }), 'may'] });
 }
 
 /** The new machine has the configuration of the first, so it downloads what this one names. */

@@ -1,4 +1,6 @@
+import { create, toBinary } from '@bufbuild/protobuf';
 import { sql } from 'kysely';
+import { AgentReportSchema, OrderKind } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import {
   foreigners,
@@ -17,12 +19,14 @@ import {
   type Right,
   unsupported,
 } from './rights.ts';
+import { rightsOfFragments } from './rights-of-fragments.ts';
 import { insertRelease, setChannel } from '../../src/releases/store/releases.ts';
 import { grantOn, type World } from './world.ts';
 
 const fleet = (method: string): string => `platform.fleet.v1.FleetService/${method}`;
 const app = (method: string): string => `platform.app.v1.AppService/${method}`;
 const logs = (method: string): string => `platform.logs.v1.LogService/${method}`;
+const live = (method: string): string => `platform.live.v1.LiveService/${method}`;
 const robot = (method: string): string => `platform.app.v1.RobotService/${method}`;
 const audit = (method: string): string => `platform.audit.v1.AuditService/${method}`;
 const session = (method: string): string => `platform.session.v1.SessionService/${method}`;
@@ -48,6 +52,14 @@ async function checksWithOtherAgent({ db }: World['on'], partId: string): Promis
   await db.updateTable('part').set({ host }).where('id', '=', partId).execute();
 }
 
+/** Its agent has reported that it can restart itself and reboot the device. */
+async function knowsOrders({ db }: World['on'], { partId }: { partId: string }): Promise<void> {
+  const report = create(AgentReportSchema, { knownOrders: [OrderKind.RESTART_AGENT, OrderKind.REBOOT] });
+  const host = JSON.stringify({ platform: 'linux/amd64', tags: ['platform-agent'] });
+  const bytes = Buffer.from(toBinary(AgentReportSchema, report));
+  await db.updateTable('part').set({ host, report: bytes }).where('id', '=', partId).execute();
+}
+
 /** Two runs of an agent have alternated. */
 export async function sharesItsIdentity({ db }: World['on'], partId: string): Promise<void> {
   const ago = (minutes: number) => sql<number>`now() - make_interval(mins => ${minutes})`;
@@ -70,9 +82,27 @@ const ofFleet: readonly Right[] = [
   right(fleet('ListMachines'), { shows: machineOperators, ok: [...others, ...machines, 'runner'] }, ({ orgId }) => ({
     organizationId: orgId,
   })),
+  right(fleet('ListMachineFacets'), { ok: [...machineOperators, ...others, ...machines, 'runner'] }, ({ orgId }) => ({
+    organizationId: orgId,
+    fields: ['state'],
+  })),
+  right(fleet('SaveMachineView'), { ok: members }, ({ orgId, freshName }) => ({
+    organizationId: orgId,
+    view: { name: freshName(), query: 'state:offline' },
+  })),
+  right(fleet('ListMachineViews'), { ok: members }, ({ orgId }) => ({ organizationId: orgId })),
+  right(fleet('DeleteMachineView'), { ok: members }, ({ orgId }) => ({ organizationId: orgId, name: 'none' })),
   right(fleet('GetMachine'), { shows: machineOperators }, machineById),
   right(fleet('GetMachine'), { shows: machineOperators }, partById),
   right(fleet('GetMachineSamples'), { ok: machineOperators }, part),
+  right('platform.timeline.v1.TimelineService/ListMachineEvents', { ok: machineOperators }, part),
+  right(live('GetView'), { ok: machineOperators }, ({ machine }) => ({ partId: machine.partId, camera: 'front' })),
+  right(live('GetView'), { ok: machineOperators }, ({ machine }) => ({ partId: machine.partId, isLook: true })),
+  right(
+    live('SendView'),
+    { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    ({ machine }) => ({ partId: machine.partId, camera: 'not looked at', problem: { code: 'CAMERA_FAILED' } }),
+  ),
   right(fleet('DeleteMachine'), { ok: machineOwners }, async ({ freshMachine }) => {
     const machine = await freshMachine();
     return { messages: [{ id: machine.machineId }], machine };
@@ -82,9 +112,16 @@ const ofFleet: readonly Right[] = [
     await sharesItsIdentity(on, machine.partId);
     return { messages: [{ id: machine.machineId }], machine };
   }),
+  right(fleet('TagMachine'), { ok: machineOperators }, ({ machine }) => ({
+    id: machine.machineId,
+    add: ['barn'],
+    remove: ['field'],
+  })),
   right(fleet('GetCredentials'), { ok: machineOwners }, part),
   right(fleet('CreateSetUpCode'), { ok: machineOwners }, part),
   right(fleet('GetSetUp'), { ok: machineOwners }, part),
+  right(fleet('CreateInstallKey'), { ok: machineOwners }, part),
+  right(fleet('GetInstallation'), { ok: machineOwners }, part),
   right(fleet('GetConfig'), { shows: machineOperators }, part),
   right(fleet('CheckConfig'), { ok: machineOperators }, ({ machine }) => ({
     partId: machine.partId,
@@ -99,8 +136,19 @@ const ofFleet: readonly Right[] = [
     { 'sign in': machineOwners, reveals: ['browser', 'browser from its own origin'] },
     async ({ machine, freshCookie }) => ({ messages: [{ partId: machine.partId }], cookie: await freshCookie() }),
   ),
-  right(fleet('ListConfigRevisions'), { ok: machineOperators }, part),
+  right(fleet('ListConfigRevisions'), { shows: machineOperators }, part),
+  right(fleet('GetServerSchemas'), { ok: machineOperators }, part),
+  right(
+    fleet('StoreServerSchemas'),
+    { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    ({ machine }) => ({ partId: machine.partId, sha256: 'ab'.repeat(32) }),
+  ),
   right(fleet('RestartPart'), { ok: machineOperators }, part),
+  right(fleet('OrderPart'), { ok: machineOperators }, async ({ freshMachine, on }) => {
+    const machine = await freshMachine();
+    await knowsOrders(on, machine);
+    return { messages: [{ partId: machine.partId, kind: 'ORDER_KIND_REBOOT' }], machine };
+  }),
   right(fleet('ClearQuarantine'), { ok: machineOperators }, part),
   right(fleet('UpgradeSystem'), { ok: machineOperators }, part),
   right(fleet('MigrateMachine'), { ok: machineOperators }, async ({ freshMachine, on }) => {
@@ -127,6 +175,7 @@ const ofMachines: readonly Right[] = [
     until: '2026-11-02T00:00:00Z',
   })),
   right(app('TailRobotPartLogs'), { ok: machineOperators }, partById),
+  right(logs('WatchLogs'), { ok: machineOperators }, ({ machine }) => ({ partIds: [machine.partId] })),
   right(app('GetRobotPartHistory'), { shows: machineOperators }, partById),
   right(app('UpdateRobotPart'), { ok: machineOperators }, async ({ freshMachine }) => {
     const machine = await freshMachine();
@@ -178,15 +227,7 @@ const ofMachines: readonly Right[] = [
     return { messages: [{ id: machine.machineId }], machine };
   }),
   right(app('ListMachineSummaries'), { shows: members }, ({ orgId }) => ({ organizationId: orgId })),
-  ...unsupported(
-    app('MarkPartAsMain'),
-    app('ListFragments'),
-    app('GetFragment'),
-    app('CreateFragment'),
-    app('UpdateFragment'),
-    app('DeleteFragment'),
-    app('ListMachineFragments'),
-  ),
+  ...unsupported(app('MarkPartAsMain')),
 ];
 
 /** Calls that machines make for themselves; an operator of a machine may make them on its behalf. */
@@ -307,7 +348,7 @@ const ofKeys: readonly Right[] = [
 ];
 
 const ofSessions: readonly Right[] = [
-  right(audit('ListAuditEntries'), { ok: owners }, ({ orgId }) => ({ organizationId: orgId })),
+  right(audit('ListAuditEntries'), { shows: owners }, ({ orgId }) => ({ organizationId: orgId })),
   right(audit('ListAuditEntries'), { denied: [...foreigners], ok: installers }, () => ({})),
   right(
     'platform.installation.v1.InstallationService/GetHealth',
@@ -334,6 +375,7 @@ const ofSessions: readonly Right[] = [
 export const rightsOfMachines: readonly Right[] = [
   ...ofFleet,
   ...ofMachines,
+  ...rightsOfFragments,
   ...byMachines,
   ...ofOrganizations,
   ...ofKeys,

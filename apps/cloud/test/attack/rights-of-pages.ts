@@ -1,5 +1,6 @@
 import { type BinaryLike, createHash } from 'node:crypto';
-import { redeemPath } from '@platform/contract/set-up-code';
+import { installStepsPath } from '@platform/contract/provisioning/install-key';
+import { redeemPath } from '@platform/contract/provisioning/set-up-code';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { signedPath } from '../../src/access/signed-urls.ts';
 import { exportPath } from '../../src/data/sequence-export-downloads.ts';
@@ -96,6 +97,14 @@ const withoutProof: readonly PageRight[] = [
     { 'not found': allKnown },
     () => redeemPath,
     (who) => (who === 'set-up code' ? 'ok' : 'not found'),
+  ),
+  // One caller has used its key before; the answer to a wrong one is the same as without any.
+  page(
+    'POST',
+    'step of an installation',
+    { 'not authenticated': allKnown },
+    () => `${installStepsPath}?step=started`,
+    (who) => (who === 'one-time key' ? 'ok' : 'not authenticated'),
   ),
   // Public where the server has its own certificate authority; this server uses no TLS.
   open('authority', 'not found', () => '/authority.pem'),

@@ -34,6 +34,11 @@ const opened = {
   module: packaged('ml_model', (of) => ({
     modules: [{ name: 'x', module_id: of, type: 'registry', version: '1' }],
   })),
+  'model in a fragment': async (world: World) => {
+    const name = await world.freshPackage('ml_model');
+    const id = await world.freshFragment(modelEntry(`${world.orgId}/${name}`));
+    return { config: { fragments: [id] }, isUsedBy: downloaded(world, name) };
+  },
   dataset: async ({ on, freshDataset }: World) => {
     const id = await freshDataset();
     return {

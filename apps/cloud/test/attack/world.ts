@@ -2,10 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { smallPng } from '@platform/kit/testing';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { sql } from 'kysely';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
@@ -71,6 +73,10 @@ export type World = AsyncDisposable & {
   dataSha256: string;
   /** An image outside any dataset. */
   looseId: string;
+  /** Used by the configuration of the machine. */
+  fragmentId: string;
+  /** Used by no machine. */
+  otherFragmentId: string;
   /** Named in the configuration of the machine. */
   modelName: string;
   otherModelName: string;
@@ -87,6 +93,7 @@ export type World = AsyncDisposable & {
   freshDataset(): Promise<string>;
   freshImage(datasetIds?: readonly string[]): Promise<string>;
   freshPackage(kind: 'ml_model' | 'ml_training'): Promise<string>;
+  freshFragment(config?: JsonObject): Promise<string>;
   freshJob(state: 'pending' | 'in_progress' | 'canceling' | 'failed'): Promise<Job>;
   /** The cookie of a browser that is signed in as the owner of the installation. */
   freshCookie(): Promise<string>;
@@ -198,7 +205,12 @@ function ownThings(on: TestServer, of: { partId: string; freshName: () => string
       .execute();
     return name;
   };
-  return { freshDataset, image, freshPackage };
+  const freshFragment = async (config: JsonObject = { note: `${mark} fragment` }): Promise<string> => {
+    const app = await on.client(AppService, await asOwner());
+    const made = await app.createFragment({ organizationId: orgId, name: `${mark} ${freshName()}`, config });
+    return made.fragment?.id ?? '';
+  };
+  return { freshDataset, image, freshPackage, freshFragment };
 }
 
 /** Creates jobs in the state that an attack needs. Each has a token of its attempt and a key for its script. */
@@ -264,9 +276,14 @@ async function keysOf(
 }
 
 /** Stores configuration, log lines and readings of the machine. */
-async function setUp(on: TestServer, machine: Machine, modelName: string, datasetId: string): Promise<void> {
+async function setUp(
+  on: TestServer,
+  machine: Machine,
+  { modelName, datasetId, fragmentId }: Pick<World, 'modelName' | 'datasetId' | 'fragmentId'>,
+): Promise<void> {
   const { partId } = machine;
   const config = {
+    fragments: [fragmentId],
     agent: {
       network_configuration: { hotspot_password: `${secretMark} hotspot` },
       advanced_settings: { platform_server_env: { LEVEL: `${secretMark} variable` } },
@@ -296,8 +313,9 @@ async function setUp(on: TestServer, machine: Machine, modelName: string, datase
   await sql`update runner set last_seen = now() + interval '1 hour'`.execute(on.db);
 }
 
-export async function makeWorld(): Promise<World> {
-  const on = await testServer();
+/** @param argv - options of the server. */
+export async function makeWorld(argv: readonly string[] = []): Promise<World> {
+  const on = await testServer(argv);
   try {
     return await worldOn(on);
   } catch (error) {
@@ -339,7 +357,10 @@ async function worldOn(on: TestServer): Promise<World> {
     .select('packageSha256')
     .where('name', '=', scriptName)
     .executeTakeFirstOrThrow();
-  await setUp(on, machine, modelName, datasetId);
+  const fragmentId = await things.freshFragment({
+    agent: { advanced_settings: { platform_server_env: { OTHER: `${secretMark} fragment` } } },
+  });
+  await setUp(on, machine, { modelName, datasetId, fragmentId });
   const freshJob = jobMaker(on, { datasetId, scriptSha256, tokens: signer, freshName, token });
   return {
     on,
@@ -356,6 +377,8 @@ async function worldOn(on: TestServer): Promise<World> {
     dataId,
     dataSha256: sha256Of(bytes),
     looseId: await things.image(marked(`${mark} loose`), [], 'loose'),
+    fragmentId,
+    otherFragmentId: await things.freshFragment(),
     modelName,
     otherModelName: await things.freshPackage('ml_model'),
     scriptName,
@@ -369,6 +392,7 @@ async function worldOn(on: TestServer): Promise<World> {
     freshDataset: () => things.freshDataset(),
     freshImage: (datasetIds = []) => things.image(marked(`${mark} ${freshName()}`), datasetIds),
     freshPackage: (kind) => things.freshPackage(kind),
+    freshFragment: (config) => things.freshFragment(config),
     freshJob,
     freshCookie: make.freshCookie,
     async freshBlob() {

@@ -11,6 +11,7 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import { readMachineConfig } from '../machine-config.ts';
 import type { MachineConfig } from '../machine-config.ts';
+import type { DesiredViews } from './desired-views.ts';
 import { callTimeoutMs } from './link.ts';
 
 /** State of the connection to the management server. */
@@ -28,6 +29,8 @@ interface Deps {
   readonly cacheFile: string;
   readonly wanted: Cell<MachineConfig>;
   readonly contact: Cell<Contact>;
+  /** The live views that the management server asks for. */
+  readonly views: Cell<DesiredViews>;
   /** Delay between requests if the management server does not support long polls. */
   readonly pollMs: number;
   readonly clock: Clock;
@@ -84,26 +87,32 @@ interface Known {
 
 const spreadOverPolls = 6;
 
-/** @returns whether the configuration changed. */
+/** @returns whether the configuration or the desired live views changed. */
 async function pollOnce(deps: Deps, known: Known, waitMs: number, signal: AbortSignal): Promise<boolean> {
-  const { robot, partId, version, contact, log } = deps;
+  const { robot, partId, version, contact, views, log } = deps;
   const asked = {
     id: partId,
     knownRevision: known.revision,
+    knownViews: views.get().state,
     // The first request already contained the agent info.
     ...(waitMs > 0 ? { wait: durationFromMs(waitMs) } : { agentInfo: agentInfo(version) }),
   };
-  const { config, notModified } = await robot.config(asked, { signal, timeoutMs: callTimeoutMs + waitMs });
+  const { config, notModified, desiredViews } = await robot.config(asked, {
+    signal,
+    timeoutMs: callTimeoutMs + waitMs,
+  });
   if (!contact.get().isOnline) {
     contact.set({ isOnline: true });
     log.info('online');
   }
-  if (notModified || config === undefined) return false;
+  const isNewView = desiredViews !== undefined && desiredViews.state !== asked.knownViews;
+  if (isNewView) views.set({ state: desiredViews.state, cameras: desiredViews.cameras });
+  if (notModified || config === undefined) return isNewView;
   const text = toJsonString(RobotConfigSchema, config);
   const isNews = text !== known.text;
   if (isNews) await take(config, text, deps);
   Object.assign(known, { text, revision: config.revision });
-  return isNews;
+  return isNews || isNewView;
 }
 
 function tellOffline({ contact, wanted, log }: Deps, error: unknown): void {

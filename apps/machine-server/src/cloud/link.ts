@@ -3,7 +3,7 @@ import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import type { Client, Interceptor, Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import type { MachineCredentials } from '@platform/contract/machine';
+import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 
 /** Connection to the management server: HTTP/1.1 with an access token that is fetched on demand. */
 export interface CloudLink {

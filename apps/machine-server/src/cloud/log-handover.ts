@@ -1,5 +1,5 @@
-import { logSocketVersion, parseLogAnswer, type SocketLine } from '@platform/contract/log-socket';
-import { boundedFields, cutText } from '@platform/contract/log-limits';
+import { logSocketVersion, parseLogAnswer, type SocketLine } from '@platform/contract/machine-server/log-socket';
+import { boundedFields, cutText } from '@platform/contract/logs/limits';
 import type { Clock } from '@platform/kit';
 import { connect, type Socket } from 'node:net';
 import { logDropped, type LogQueue, type NumberedLine } from './log-upload.ts';

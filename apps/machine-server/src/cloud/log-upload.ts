@@ -4,7 +4,7 @@ import type { Client } from '@connectrpc/connect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
+import { boundedFields, cutText, logLimits } from '@platform/contract/logs/limits';
 import type { Clock, LogLine } from '@platform/kit';
 import { Cell, changedOr } from '@platform/kit';
 import type { JsonObject } from '@bufbuild/protobuf';

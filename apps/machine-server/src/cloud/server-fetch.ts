@@ -1,4 +1,4 @@
-import { machineEnvironment, type MachineCredentials } from '@platform/contract/machine';
+import { machineEnvironment, type MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { sourceWall } from '@platform/kit';
 import { clockTolerantFetch, isSystemClockSynchronized, systemClock } from '@platform/kit/node';
 

@@ -1,8 +1,8 @@
-import { PlatformError, httpStatusOf } from '@platform/contract/errors';
-import { restartStatusJson } from '@platform/contract/machine';
-import type { RestartStatus } from '@platform/contract/machine';
-import { resourceReportJson } from '@platform/contract/resource-report';
-import type { ResourceReport } from '@platform/contract/resource-report';
+import { PlatformError, httpStatusOf } from '@platform/contract/errors/errors';
+import { restartStatusJson } from '@platform/contract/machine-server/machine-server';
+import type { RestartStatus } from '@platform/contract/machine-server/machine-server';
+import { resourceReportJson } from '@platform/contract/machine-server/resource-report';
+import type { ResourceReport } from '@platform/contract/machine-server/resource-report';
 import { decodeText, isNotText, type Log } from '@platform/kit';
 import { maxImageBytes, mimeTypes } from '../images/image.ts';
 import type { RunningResources } from '../resources/running.ts';
@@ -43,7 +43,7 @@ const routes: Readonly<Record<string, Route>> = {
     const bytes = await body(maxImageBytes);
     return json(200, await running.get('model', name).model.predict(bytes, 'in the request'));
   },
-  'GET cameras/*/picture': async ({ signal }, name, { running }) => {
+  'GET cameras/*/image': async ({ signal }, name, { running }) => {
     const { bytes, format } = await running.get('camera', name).camera.image(signal);
     return { status: 200, contentType: mimeTypes[format], body: bytes };
   },
@@ -56,7 +56,7 @@ const routes: Readonly<Record<string, Route>> = {
     }
     running.get('model', model);
     const { bytes, source } = await camera.image(signal);
-    return json(200, { ...(await running.get('model', model).model.predict(bytes, source)), picture: source });
+    return json(200, { ...(await running.get('model', model).model.predict(bytes, source)), image: source });
   },
 };
 

@@ -1,27 +1,27 @@
-import { PlatformError } from '@platform/contract/errors';
-import { stretchOf, usedBitsOf } from '@platform/contract/image-limits';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { stretchOf, usedBitsOf } from '@platform/contract/job/image-limits';
 import { errorText } from '@platform/kit';
 import { convertIndexedToRgb, decode as decodePng } from 'fast-png';
 import type { DecodedPng } from 'fast-png';
-import jpeg from 'jpeg-js';
 import { inflateSync } from 'node:zlib';
 import { exifOrientation, upright } from './orientation.ts';
 import { maxImageBytes, maxImagePixels, imageFormat } from './image.ts';
 import type { Image } from './image.ts';
+import type { JpegCodec } from './jpeg-codec.ts';
 
 /**
  * Decodes a JPEG or PNG file of at most `maxImageBytes` into upright RGB pixels on white, as the trainers do.
  *
  * @param name - name of the image for errors.
- * @throws PlatformError INVALID_PICTURE for any other format, and for a broken or too large file.
+ * @throws PlatformError INVALID_IMAGE for any other format, and for a broken or too large file.
  */
-export function decodeImage(bytes: Uint8Array, name: string): Image {
-  const invalid = (problem: string, cause?: unknown) => new PlatformError('INVALID_PICTURE', { name, problem }, cause);
+export async function decodeImage(bytes: Uint8Array, name: string, jpeg: JpegCodec): Promise<Image> {
+  const invalid = (problem: string, cause?: unknown) => new PlatformError('INVALID_IMAGE', { name, problem }, cause);
   if (bytes.length > maxImageBytes) throw invalid(`it has ${bytes.length} bytes, the limit is ${maxImageBytes}`);
   try {
     switch (imageFormat(bytes)) {
       case 'jpeg':
-        return upright(decodeJpeg(bytes), exifOrientation(bytes));
+        return upright(await jpeg.decode(bytes), exifOrientation(bytes));
       case 'png':
         return readPng(bytes);
       case undefined:
@@ -30,17 +30,6 @@ export function decodeImage(bytes: Uint8Array, name: string): Image {
   } catch (error) {
     throw invalid(errorText(error), error);
   }
-}
-
-function decodeJpeg(bytes: Uint8Array): Image {
-  const { width, height, data } = jpeg.decode(bytes, {
-    useTArray: true,
-    formatAsRGBA: false,
-    tolerantDecoding: false,
-    maxResolutionInMP: maxImagePixels / 1e6,
-    maxMemoryUsageInMB: 1024,
-  });
-  return { width, height, rgb: data };
 }
 
 function readPng(bytes: Uint8Array): Image {

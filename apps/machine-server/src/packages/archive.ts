@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { modelArchive } from '@platform/contract/archive-rules';
+import { modelArchive } from '@platform/contract/job/archive-rules';
 import { unpackModelArchive } from '@platform/sandbox/model-archive';
 
 /** Limits of the unpacked size. */

@@ -1,9 +1,9 @@
 import type { Clock } from '@platform/kit';
 import { within } from '@platform/kit';
+import { checksumHeader, crc32c, parseChecksum } from '@platform/sandbox/package-checksum';
 import { createReadStream } from 'node:fs';
 import { open, rm, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { announcedCrc32c, crc32c } from './crc32c.ts';
 
 export interface Download {
   readonly url: string;
@@ -62,7 +62,7 @@ async function announced(
   if (response.status !== 200) throw new Error(`HEAD ${url} answered with status ${response.status}`);
   const type = response.headers.get('content-type');
   if (type !== 'application/x-gzip') throw new NotAPackage(`its content type is ${type}, not application/x-gzip`);
-  const crc = announcedCrc32c(response.headers.get('x-goog-hash'));
+  const crc = parseChecksum(response.headers.get(checksumHeader));
   if (crc === undefined) throw new NotAPackage('its address announces no crc32c checksum');
   const size = Number(response.headers.get('content-length') ?? Number.NaN);
   if (!Number.isSafeInteger(size)) throw new NotAPackage('its address announces no length');

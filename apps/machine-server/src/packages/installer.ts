@@ -1,6 +1,6 @@
 import type { Client } from '@connectrpc/connect';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { Cell, Clock, Log, Reconciler } from '@platform/kit';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { within } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { readdir, readFile, stat } from 'node:fs/promises';

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { CaptureSpool } from '../captures/spool.ts';
 import type { RunnableSpec } from '../plans/resources.ts';
 import { folderCamera, httpCamera } from './cameras.ts';
+import type { JpegCodec } from '../images/jpeg-codec.ts';
 import type { ModelEngine } from './model-engine.ts';
 import { loadModel } from './model.ts';
 import { annotationsFrom, resultsAbove } from './prediction.ts';
@@ -15,6 +16,7 @@ import { watchedCamera } from './watched-camera.ts';
 export interface FactoryDeps {
   readonly running: RunningResources;
   readonly engine: ModelEngine;
+  readonly jpeg: JpegCodec;
   readonly spool: CaptureSpool;
   /** Parent folder for capturing resources without a configured folder. */
   readonly captureFolder: string;
@@ -57,7 +59,7 @@ function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, { running
     const results = resultsAbove(prediction, spec.minimumScore);
     if (results === undefined) return;
     const { model, version, milliseconds } = prediction;
-    log.info('prediction', { camera: spec.camera, picture: source, ...results, model, version, milliseconds });
+    log.info('prediction', { camera: spec.camera, image: source, ...results, model, version, milliseconds });
   });
 }
 

@@ -5,8 +5,8 @@ export interface Network {
   /** Input size of the network. */
   readonly height: number;
   readonly width: number;
-  /** @param rgb - `height` × `width` × 3 bytes. */
-  run(rgb: Uint8Array): Promise<Outputs>;
+  /** @param read - called when it is this image's turn; returns `height` × `width` × 3 bytes. */
+  run(read: () => Uint8Array | Promise<Uint8Array>): Promise<Outputs>;
   release(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface ModelEngine {
   load(onnx: Uint8Array, outputs: readonly string[]): Promise<Network>;
 }
 
-/** @param wasm - content of onnxruntime's WebAssembly file; read once, for the first network. */
+/** @param wasm - content of onnxruntime's WebAssembly file; read for the first network, and again only if that failed. */
 export function createModelEngine(wasm: () => Promise<Uint8Array>): ModelEngine {
   const state: { ready?: Promise<void> } = {};
   const prepare = async () => {
@@ -29,7 +29,13 @@ export function createModelEngine(wasm: () => Promise<Uint8Array>): ModelEngine 
   };
   return {
     load: async (onnx, outputs) => {
-      await (state.ready ??= prepare());
+      state.ready ??= prepare();
+      try {
+        await state.ready;
+      } catch (error) {
+        delete state.ready;
+        throw error;
+      }
       return load(onnx, outputs);
     },
   };
@@ -51,7 +57,7 @@ async function load(onnx: Uint8Array, outputs: readonly string[]): Promise<Netwo
     return {
       height,
       width,
-      run: (rgb) => inOrder(() => run(session, { rgb, shape: [1, height, width, 3], outputs })),
+      run: (read) => inOrder(async () => run(session, { rgb: await read(), shape: [1, height, width, 3], outputs })),
       release: () => inOrder(() => session.release()),
     };
   } catch (error) {

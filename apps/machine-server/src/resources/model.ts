@@ -1,8 +1,8 @@
-import { PlatformError } from '@platform/contract/errors';
-import { readModelMetadata } from '@platform/contract/model-file';
-import { modelKinds } from '@platform/contract/model-kinds';
-import { describeModel, unlikeOutput } from '@platform/contract/model-output';
-import type { ModelDescription } from '@platform/contract/model-output';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { readModelMetadata } from '@platform/contract/job/model-file';
+import { modelKinds } from '@platform/contract/job/model-kinds';
+import { describeModel, unlikeOutput } from '@platform/contract/job/model-output';
+import type { ModelDescription } from '@platform/contract/job/model-output';
 import { errorText } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { readText } from '@platform/kit/node';
@@ -10,6 +10,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ModelOrigin } from '../plans/resources.ts';
 import { decodeImage } from '../images/decoder.ts';
+import type { JpegCodec } from '../images/jpeg-codec.ts';
 import { resize } from '../images/resize.ts';
 import type { ModelEngine, Network } from './model-engine.ts';
 import { checkOutputs, readOutputs } from './prediction.ts';
@@ -25,6 +26,12 @@ interface ModelFiles {
   readonly rejectUnlike?: true;
 }
 
+interface ModelDeps {
+  readonly engine: ModelEngine;
+  readonly jpeg: JpegCodec;
+  readonly clock: Clock;
+}
+
 /**
  * Loads a model and runs it once. The metadata of its file determines whether it classifies or detects.
  *
@@ -33,7 +40,7 @@ interface ModelFiles {
  */
 export async function loadModel(
   files: ModelFiles,
-  { engine, clock }: { engine: ModelEngine; clock: Clock },
+  { engine, jpeg, clock }: ModelDeps,
 ): Promise<{ model: Model; release: () => Promise<void> }> {
   try {
     const labels = readLabels(await readText(files.labelPath));
@@ -44,14 +51,14 @@ export async function loadModel(
     const network = await engine.load(onnx, rejectAbove === undefined ? usual : [...usual, unlikeOutput]);
     const reader = { labels, description, ...(rejectAbove !== undefined && { rejectAbove }) };
     try {
-      const outputs = await network.run(new Uint8Array(network.height * network.width * 3));
+      const outputs = await network.run(() => new Uint8Array(network.height * network.width * 3));
       checkOutputs(outputs, reader, files.labelPath);
     } catch (error) {
       await network.release();
       throw error;
     }
     const origin = files.origin ?? { model: path.basename(files.modelPath), version: '' };
-    return { model: modelOf(network, reader, origin, clock), release: () => network.release() };
+    return { model: modelOf(network, { reader, origin, jpeg, clock }), release: () => network.release() };
   } catch (error) {
     if (error instanceof PlatformError) throw error;
     throw new PlatformError('MODEL_UNUSABLE', { name: files.name, problem: errorText(error) }, error);
@@ -62,19 +69,23 @@ function unlikeThresholdOf({ task, unlikeThreshold }: ModelDescription, name: st
   if (unlikeThreshold !== undefined) return unlikeThreshold;
   const problem =
     task === 'single_label_classification'
-      ? 'its file has no score for that, because an earlier trainer or another program made it'
+      ? 'its file has no score for that, because another program made it'
       : `models of the task ${task} have no score for that`;
   throw new PlatformError('MODEL_WITHOUT_UNLIKE', { name, problem });
 }
 
-function modelOf(network: Network, reader: OutputReader, origin: ModelOrigin, clock: Clock): Model {
+function modelOf(
+  network: Network,
+  of: { reader: OutputReader; origin: ModelOrigin } & Pick<ModelDeps, 'jpeg' | 'clock'>,
+): Model {
+  const { reader, origin, jpeg, clock } = of;
   return {
     origin,
     labels: reader.labels,
     predict: async (bytes, name) => {
       const start = clock.now();
-      const { rgb } = resize(decodeImage(bytes, name), network.width, network.height);
-      const reading = readOutputs(await network.run(rgb), reader);
+      const read = async () => resize(await decodeImage(bytes, name, jpeg), network.width, network.height).rgb;
+      const reading = readOutputs(await network.run(read), reader);
       return { ...reading, ...origin, milliseconds: Math.round((clock.now() - start) * 10) / 10 };
     },
   };

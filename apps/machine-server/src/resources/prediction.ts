@@ -1,7 +1,7 @@
-import { modelKinds } from '@platform/contract/model-kinds';
-import { UNKNOWN_LABEL } from '@platform/contract/job';
-import { boxesAbove, boxesOf, labelsAbove, unlikeOutput } from '@platform/contract/model-output';
-import type { ModelDescription } from '@platform/contract/model-output';
+import { modelKinds } from '@platform/contract/job/model-kinds';
+import { UNKNOWN_LABEL } from '@platform/contract/job/job';
+import { boxesAbove, boxesOf, labelsAbove, unlikeOutput } from '@platform/contract/job/model-output';
+import type { ModelDescription } from '@platform/contract/job/model-output';
 import type { Detection, ImageAnnotations, ScoredLabel } from '../annotations.ts';
 import type { Outputs } from './model-engine.ts';
 

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import { PlatformError } from '@platform/contract/errors';
-import { resourceReportJson } from '@platform/contract/resource-report';
-import type { ResourceError, ResourceReport, ResourceState } from '@platform/contract/resource-report';
-import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { resourceReportJson } from '@platform/contract/machine-server/resource-report';
+import type { ResourceError, ResourceReport, ResourceState } from '@platform/contract/machine-server/resource-report';
+import { platformServerKnowledge } from '@platform/contract/machine-server/resources';
 import { errorText, WallHistory } from '@platform/kit';
 import type { Cell, Clock } from '@platform/kit';
 import type { Attempts } from '../attempts.ts';
-import type { ConfigProblem, MachineConfig, ResourceSpec } from '../machine-config.ts';
+import { serverSchemasSha256 } from '../attributes.ts';
+import type { ConfigProblem } from '../config-problem.ts';
+import type { MachineConfig, ResourceSpec } from '../machine-config.ts';
 import { packageKey } from '../plans/packages.ts';
 import { keyOf, resolve } from '../plans/resources.ts';
 import type { InstalledPackage, Want } from '../plans/resources.ts';
@@ -54,7 +56,8 @@ export class ResourceReporter {
       return { ...found, sinceWall: this.#history.since(noted) ?? noted };
     });
     this.#since = since;
-    const report = { revision: wanted.get().revision, resources, knowledge: platformServerKnowledge };
+    const knowledge = { ...platformServerKnowledge, schemasSha256: serverSchemasSha256 };
+    const report = { revision: wanted.get().revision, resources, knowledge };
     const text = JSON.stringify(resourceReportJson(report));
     return { report, etag: createHash('sha256').update(text).digest('base64url').slice(0, 16) };
   }

@@ -34,7 +34,7 @@ export type Prediction = Reading &
 export interface Model {
   readonly origin: ModelOrigin;
   readonly labels: readonly string[];
-  /** @throws PlatformError INVALID_PICTURE */
+  /** @throws PlatformError INVALID_IMAGE */
   predict(bytes: Uint8Array, name: string): Promise<Prediction>;
 }
 

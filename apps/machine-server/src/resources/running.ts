@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Offer, Resource } from './resource.ts';
 
 type OfferOf<K extends Offer['is']> = Extract<Offer, { is: K }>;

@@ -4,7 +4,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { isErrorCode, PlatformError } from '@platform/contract/errors';
+import { isErrorCode, PlatformError } from '@platform/contract/errors/errors';
 import type { Session } from './session.ts';
 
 /** Throws ConnectError when the server refuses or is unreachable, HASH_MISMATCH when the received bytes differ. */

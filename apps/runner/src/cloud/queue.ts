@@ -2,7 +2,7 @@
 import { create, type MessageInitShape, type JsonObject } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
-import { errorCodeOf } from '@platform/contract/errors';
+import { errorCodeOf } from '@platform/contract/errors/errors';
 import {
   type Job,
   JobLogSchema,

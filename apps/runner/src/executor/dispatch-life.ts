@@ -2,7 +2,7 @@
  * State machine of the dispatcher for one attempt that an engine runs. The attempt reports its progress, uploads and
  * reports its final status. The dispatcher submits it, renews its lease and forwards a cancel. If the attempt dies
  * without a final status, the dispatcher reports the engine's status. Instants are ms of the monotonic clock. Every
- * effect answers with one event.
+ * effect answers with one event. Decision 0006.
  */
 import type { Failure } from '../attempt-life.ts';
 import type { EngineStatus } from './engine.ts';

@@ -1,12 +1,12 @@
 /** Runs one attempt through an engine, from its lease to its end. */
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { parseJobSpec, type JobSpec } from '@platform/contract/job';
+import { parseJobSpec, type JobSpec } from '@platform/contract/job/job';
 import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
 import type { Failure } from '../attempt-life.ts';
 import type { AttemptId, Queue } from '../cloud/queue.ts';
 import { failureOfError } from '../failures.ts';
-import { reportFinalStatus, type Ending } from '../final-report.ts';
+import { reportFinalStatus, type AttemptResult } from '../final-report.ts';
 import { Reporter } from '../reporter.ts';
 import { attemptKey } from './attempt-order.ts';
 import {
@@ -34,7 +34,7 @@ export interface Dispatching {
   readonly log: Log;
 }
 
-export interface Known extends HeldAttempt {
+export interface DispatchedAttempt extends HeldAttempt {
   /** True if an earlier run of the dispatcher held it and may have submitted it. */
   readonly isTakenOver: boolean;
 }
@@ -46,7 +46,7 @@ export const firstLineOfAttempt = 1000;
 const shutdownMs = 8_000;
 
 /** Never throws: it reports every failure to the queue. */
-export async function dispatch(to: Dispatching, known: Known, shutdown: AbortSignal): Promise<void> {
+export async function dispatch(to: Dispatching, known: DispatchedAttempt, shutdown: AbortSignal): Promise<void> {
   const { job } = known;
   const attempt: AttemptId = { jobId: job.id, attempt: job.attempt };
   const log = to.log.child('job', { ...attempt });
@@ -73,7 +73,7 @@ class Dispatch {
   #notes = 0;
   #reports: { stop: AbortController; ended: Promise<void> } | undefined;
 
-  constructor(to: Dispatching, { job, ref, isTakenOver }: Known, spec: JobSpec, attempt: AttemptId) {
+  constructor(to: Dispatching, { job, ref, isTakenOver }: DispatchedAttempt, spec: JobSpec, attempt: AttemptId) {
     this.#to = to;
     this.#job = job;
     this.#spec = spec;
@@ -206,7 +206,7 @@ class Dispatch {
     const { limits, kind } = this.#spec;
     return failureOfEngine(failure, { engine: engine.name, ref, limits, isBuiltIn: kind !== 'custom', lastLines });
   }
-  async #close(ending: Ending, shutdown: AbortSignal): Promise<Event> {
+  async #close(ending: AttemptResult, shutdown: AbortSignal): Promise<Event> {
     const { queue, clock, log } = this.#to;
     this.#report(false);
     await this.#reports?.ended;

@@ -3,7 +3,7 @@ import { Cell } from '@platform/kit';
 import type { RunnerCapabilities } from '../local-capabilities.ts';
 import { leaseOne, type Orders } from '../run-runner.ts';
 import { attemptKey } from './attempt-order.ts';
-import { dispatch, type Dispatching, type Known } from './dispatch.ts';
+import { dispatch, type Dispatching, type DispatchedAttempt } from './dispatch.ts';
 
 interface Active {
   readonly jobId: string;
@@ -20,7 +20,7 @@ export async function runDispatcher(
   const active = new Cell<ReadonlyMap<string, Active>>(new Map());
   const broken = new AbortController();
   const ending = AbortSignal.any([stop, broken.signal]);
-  const begin = (known: Known): void => {
+  const begin = (known: DispatchedAttempt): void => {
     const key = attemptKey(known.job);
     const done = dispatch(to, known, ending).finally(() =>
       active.update((before) => new Map([...before].filter(([other]) => other !== key))),

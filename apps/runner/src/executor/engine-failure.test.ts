@@ -31,7 +31,7 @@ const rows: [failure: EngineFailure, cause: string, code: string, message: RegEx
     ended({ is: 'lost', word: 'NODE_FAIL' }),
     'infrastructure',
     'ENGINE_JOB_LOST',
-    /before the training did: NODE_FAIL\./,
+    /before the training was complete: NODE_FAIL\./,
   ],
   [ended({ is: 'succeeded' }), 'infrastructure', 'ENGINE_JOB_LOST', /without delivering a result/],
   [ended({ is: 'killed', signal: 9 }), 'infrastructure', 'ENGINE_JOB_LOST', /killed by signal 9/],

@@ -1,6 +1,6 @@
 /** The failure to report when an attempt ended without a final status: the engine's status as an error of the table. */
-import { PlatformError, type ErrorCode, type ErrorData } from '@platform/contract/errors';
-import type { JobLimits } from '@platform/contract/job';
+import { PlatformError, type ErrorCode, type ErrorData } from '@platform/contract/errors/errors';
+import type { JobLimits } from '@platform/contract/job/job';
 import type { Failure } from '../attempt-life.ts';
 import type { EngineFailure } from './dispatch-life.ts';
 import type { Engine, EngineEnd } from './engine.ts';

@@ -1,5 +1,5 @@
 /** A cluster scheduler such as Slurm: it starts one program on a node, or cancels it. */
-import type { JobLimits } from '@platform/contract/job';
+import type { JobLimits } from '@platform/contract/job/job';
 
 /** A job for the engine. */
 export interface EngineJob {

@@ -24,13 +24,13 @@ export function heldAttempts(root: string): HeldAttempts {
   return {
     load: async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const found: HeldAttempt[] = [];
+      const attempts: HeldAttempt[] = [];
       for (const name of await readdir(folder)) {
         if (!name.endsWith('.json')) continue;
         const held = heldOf(await readJson(path.join(folder, name)).catch(() => undefined));
-        if (held) found.push(held);
+        if (held) attempts.push(held);
       }
-      return found;
+      return attempts;
     },
     keep: ({ job, ref }) =>
       atomicWrite(fileOf(job), `${JSON.stringify({ job: toJson(JobSchema, job), ref })}\n`, { mode: 0o600 }),

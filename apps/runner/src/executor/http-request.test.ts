@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { sendRequest, type HttpEndpoint } from './http-request.ts';

@@ -1,7 +1,7 @@
 /** Sends one JSON request to an engine over HTTP, HTTPS with a custom CA, or a Unix socket. */
 import http from 'node:http';
 import https from 'node:https';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, isAbort, TimeoutError, within, type Clock } from '@platform/kit';
 import type { Engine } from './engine.ts';
 

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { createLog, type Secret } from '@platform/kit';
 import {
   readStdin,

@@ -19,9 +19,9 @@ export function imageCache(folder: string, limitBytes: number, wall: () => numbe
 
   const load = async (sha256: string, sizeBytes: number, fetch: (file: string) => Promise<void>): Promise<string> => {
     const file = place(sha256);
-    const found = await stat(file).catch(() => undefined);
+    const stats = await stat(file).catch(() => undefined);
     // After a power failure a file can be shorter than it was written.
-    if (found?.size === sizeBytes) {
+    if (stats?.size === sizeBytes) {
       const now = wall() / 1000;
       await utimes(file, now, now);
       return file;

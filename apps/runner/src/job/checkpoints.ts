@@ -62,8 +62,8 @@ export function checkpointStore(root: string, wall: () => number): CheckpointSto
       for (const name of await readdir(root).catch(() => [])) {
         const folder = path.join(root, name);
         if (inUse.has(folder)) continue;
-        const found = await stat(folder).catch(() => undefined);
-        if (!found || wall() - found.mtimeMs <= keptCheckpointMs) continue;
+        const stats = await stat(folder).catch(() => undefined);
+        if (!stats || wall() - stats.mtimeMs <= keptCheckpointMs) continue;
         await removeTree(folder);
         removed++;
       }

@@ -2,8 +2,8 @@
 import { constants } from 'node:fs';
 import { chmod, copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { jobFiles, imagePath } from '@platform/contract/job';
-import type { DatasetLine, JobExit, JobFile } from '@platform/contract/job';
+import { jobFiles, imagePath } from '@platform/contract/job/job';
+import type { DatasetLine, JobExit, JobFile } from '@platform/contract/job/job';
 import { atomicWrite } from '@platform/kit/node';
 import { removeTree } from '@platform/sandbox/removal';
 import { privateModes } from './cache.ts';

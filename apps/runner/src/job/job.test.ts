@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { jobFiles, type DatasetLine } from '@platform/contract/job';
+import { jobFiles, type DatasetLine } from '@platform/contract/job/job';
 import { tempFolder } from '@platform/kit/testing';
 import { makePrivate, imageCache } from './cache.ts';
 import { createJobFolder, placeImage, leftJobFolders, removeJobFolders } from './folder.ts';

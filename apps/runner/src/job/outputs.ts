@@ -4,11 +4,11 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { modelArchive } from '@platform/contract/archive-rules';
-import { PlatformError } from '@platform/contract/errors';
-import { modelFiles } from '@platform/contract/job';
-import { resultFileLimits } from '@platform/contract/result-files';
-import { parseObject } from '@platform/contract/json-object';
+import { modelArchive } from '@platform/contract/job/archive-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { modelFiles } from '@platform/contract/job/job';
+import { resultFileLimits } from '@platform/contract/job/result-files';
+import { parseObject } from '@platform/contract/text/json-object';
 import { readText } from '@platform/kit/node';
 import { resultFiles } from '@platform/sandbox/result-files';
 

@@ -67,9 +67,9 @@ export const sandboxPrefix = (root: string): string => createHash('sha256').upda
 
 async function checkReadable(option: string, folder: string | undefined): Promise<void> {
   if (folder === undefined) return;
-  const found = await stat(folder).catch(() => undefined);
-  if (!found?.isDirectory()) throw new Usage(`The folder ${folder} of ${option} is not there.`, 2);
-  if (process.getuid?.() === 0 && (found.mode & 0o005) !== 0o005) {
+  const stats = await stat(folder).catch(() => undefined);
+  if (!stats?.isDirectory()) throw new Usage(`The folder ${folder} of ${option} is not there.`, 2);
+  if (process.getuid?.() === 0 && (stats.mode & 0o005) !== 0o005) {
     throw new Usage(`The folder ${folder} of ${option} must be readable for everybody: chmod o+rx ${folder}.`, 2);
   }
 }

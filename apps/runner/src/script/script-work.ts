@@ -2,8 +2,8 @@
 import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { PlatformError } from '@platform/contract/errors';
-import type { JobSpec } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobSpec } from '@platform/contract/job/job';
 import { formatBytes, retry, type Clock, type Secret } from '@platform/kit';
 import { unpackScriptArchive } from '@platform/sandbox/archive';
 import { prepareEnvironment } from '@platform/sandbox/build';

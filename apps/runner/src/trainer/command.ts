@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { JobKind, JobSpec } from '@platform/contract/job';
-import { builtInKinds, modelKinds } from '@platform/contract/model-kinds';
+import type { JobKind, JobSpec } from '@platform/contract/job/job';
+import { builtInKinds, modelKinds } from '@platform/contract/job/model-kinds';
 import type { JobFolder } from '../job/folder.ts';
 
 /** Programs of the built-in trainers by kind; of kind `predict`, the program that makes suggestions. */

@@ -1,4 +1,4 @@
-import { trainerMalloc } from '@platform/contract/job';
+import { trainerMalloc } from '@platform/contract/job/job';
 
 const passedOn = [
   'PATH',

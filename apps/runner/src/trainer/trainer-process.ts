@@ -1,9 +1,9 @@
 /** Runs the trainer as a child process and reads its reports. */
 import { getPriority, setPriority } from 'node:os';
 import { closeSync, openSync } from 'node:fs';
-import { isErrorCode } from '@platform/contract/errors';
-import { parseJobEvent } from '@platform/contract/job';
-import type { JobEvent } from '@platform/contract/job';
+import { isErrorCode } from '@platform/contract/errors/errors';
+import { parseJobEvent } from '@platform/contract/job/job';
+import type { JobEvent } from '@platform/contract/job/job';
 import type { Clock } from '@platform/kit';
 import { spawnGroup, type Exit } from '@platform/kit/node';
 import type { TrainerError } from '../attempt-life.ts';

@@ -5,8 +5,8 @@
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
-import { jobFiles, type JobEvent, type JobSpec } from '@platform/contract/job';
-import { PlatformError } from '@platform/contract/errors';
+import { jobFiles, type JobEvent, type JobSpec } from '@platform/contract/job/job';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Mount } from '@platform/sandbox/bwrap-plan';
 import { uidFor, type Probe } from '@platform/sandbox/probe';

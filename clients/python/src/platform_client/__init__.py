@@ -18,7 +18,7 @@ from platform_client.credentials import Credentials
 from platform_client.data import DataClient, DataCount, Page
 from platform_client.dataset import Dataset, DatasetClient
 from platform_client.errors import PlatformError, is_passing
-from platform_client.image import BinaryData, Box, Filter, ImageUpload, Picture
+from platform_client.image import BinaryData, Box, Filter, ImageUpload
 from platform_client.job import (
     Container,
     JobError,
@@ -56,7 +56,6 @@ __all__ = [
     "Organization",
     "PackageVersion",
     "Page",
-    "Picture",
     "PlatformClient",
     "PlatformError",
     "TrainingJob",

@@ -187,44 +187,6 @@ class DataClient:
             await source.aclose()
         return [ids[number] for number in sorted(ids)]
 
-    async def upload_picture(
-        self,
-        picture: ImageUpload,
-        *,
-        part_id: str = "",
-        dataset_ids: Sequence[str] = (),
-        component_name: str = "",
-        timeout: float = _UPLOAD_TIMEOUT,
-    ) -> str:
-        """The former name of `upload_image`."""
-        return await self.upload_image(
-            picture, part_id=part_id, dataset_ids=dataset_ids, component_name=component_name, timeout=timeout
-        )
-
-    async def upload_pictures(
-        self,
-        pictures: Iterable[ImageUpload] | AsyncIterable[ImageUpload],
-        *,
-        part_id: str = "",
-        dataset_ids: Sequence[str] = (),
-        component_name: str = "",
-        concurrency: int = 4,
-        attempts: int = 6,
-        timeout: float = _UPLOAD_TIMEOUT,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> list[str]:
-        """The former name of `upload_images`."""
-        return await self.upload_images(
-            pictures,
-            part_id=part_id,
-            dataset_ids=dataset_ids,
-            component_name=component_name,
-            concurrency=concurrency,
-            attempts=attempts,
-            timeout=timeout,
-            on_progress=on_progress,
-        )
-
     async def binary_data_by_filter(
         self, filter: Filter | None = None, *, limit: int = 0, last: str = "", include_binary: bool = False
     ) -> Page:

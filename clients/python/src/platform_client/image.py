@@ -77,10 +77,6 @@ class ImageUpload:
         return self.file_name or path.name, self.file_extension or path.suffix
 
 
-# The former name.
-Picture = ImageUpload
-
-
 @dataclass(frozen=True)
 class Filter:
     """Which data: all that is given must match; of a list, any of its values.

@@ -65,7 +65,7 @@ class MLTrainingClient:
             The ID of the job.
 
         Raises:
-            PlatformError: MODEL_VERSION_TAKEN, DATASET_NOT_FOUND, DATASET_EMPTY, TOO_FEW_LABELS, TOO_FEW_PICTURES,
+            PlatformError: MODEL_VERSION_TAKEN, DATASET_NOT_FOUND, DATASET_EMPTY, TOO_FEW_LABELS, TOO_FEW_IMAGES,
                 NOT_OWNER.
 
         Example::

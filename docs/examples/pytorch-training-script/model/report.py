@@ -143,7 +143,7 @@ def write(folder, *, by_split, labels, skipped, result, probabilities, model_fil
         "evaluated_on": split,
         "count": len(held_out),
         "chosen": "fine-tune",
-        "pictures": counts,
+        "images": counts,
         "skipped": skipped[:100],
         "seed": about["recipe"]["seed"],
         "side": about["side"],
@@ -169,7 +169,7 @@ def write(folder, *, by_split, labels, skipped, result, probabilities, model_fil
         "output": {"name": "probability", "type": "float32", "shape": [1, len(labels)], "meaning": "sums to 1"},
         "files": [model],
         "pretrained": pretrained,
-        "dataset": {"pictures": counts},
+        "dataset": {"images": counts},
         "preprocessing": [f"The image is stretched to {about['side']} × {about['side']} px."],
         "result": {
             "evaluated_on": split,

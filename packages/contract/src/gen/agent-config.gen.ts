@@ -1,5 +1,5 @@
 // Generated from config-schema.ts by tools/gen.ts. Do not edit.
-import type { Section } from '../config-field.ts';
+import type { Section } from '../config/field-row.ts';
 
 /** Versions of agent and machine server. */
 export interface VersionControl {

@@ -1,5 +1,5 @@
-import type { Split } from '@platform/contract/job';
-import { isObject, type Json } from '@platform/contract/json-object';
+import type { Split } from '@platform/contract/job/job';
+import { isObject, type Json } from '@platform/contract/text/json-object';
 import type { Annotation, Shape } from '../boxes.ts';
 import { baseName, folderName, plainPath, splitOf, splitOfFolders, withoutExtension } from '../file-names.ts';
 import { jsonOf, numberIn, type ReadFiles, type ReadView, textIn } from './reader.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 import { folderName } from '../file-names.ts';
 import { jsonOf, numberIn, type ReadFiles, textIn } from './reader.ts';
 

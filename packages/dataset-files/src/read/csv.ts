@@ -1,5 +1,5 @@
 import Papa from 'papaparse';
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import type { Annotation } from '../boxes.ts';
 import { baseName, folderName, splitOf } from '../file-names.ts';
 import { numberIn, type ReadFiles, type ReadView, textOf } from './reader.ts';

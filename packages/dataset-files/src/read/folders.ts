@@ -1,6 +1,6 @@
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import { folderName, splitOf } from '../file-names.ts';
-import { plainLabel } from '@platform/contract/alike-labels';
+import { plainLabel } from '@platform/contract/job/alike-labels';
 
 /** Folder of images without a split, beside those of splits: written where a label could be taken for a split. */
 export const noSplitFolder = 'no-split';

@@ -1,5 +1,5 @@
-import { isObject, type Json } from '@platform/contract/json-object';
-import type { Split } from '@platform/contract/job';
+import { isObject, type Json } from '@platform/contract/text/json-object';
+import type { Split } from '@platform/contract/job/job';
 import { splitOf } from '../file-names.ts';
 import { linesOf, parseJsonText } from '../text.ts';
 import { numberIn, type ReadFiles, type ReadView, textIn, textOf } from './reader.ts';
@@ -26,7 +26,6 @@ function readLine({ collector, ledger }: ReadView, file: string, where: string, 
   if (!isObject(parsed.value) || path === undefined)
     return ledger.invalid(file, where, 'each line must be a JSON object with image_path');
   const named = list(parsed.value['classification_annotations']).map((one) => textIn(one['annotation_label']));
-  // Earlier versions of `dataset export` stored the split as a label.
   const tagged = named.map((label) => splitInTag(label ?? '')).find((split) => split !== undefined);
   const split = splitOf(textIn(parsed.value['split']) ?? '') ?? tagged;
   const labels = named.filter((label) => splitInTag(label ?? '') === undefined);

@@ -1,4 +1,4 @@
-import { isObject, type Json } from '@platform/contract/json-object';
+import { isObject, type Json } from '@platform/contract/text/json-object';
 import { type Annotation, type Point, rotatedCorners, type Shape } from '../boxes.ts';
 import { jsonOf, numberIn, type ReadFiles, type ReadView, textIn } from './reader.ts';
 

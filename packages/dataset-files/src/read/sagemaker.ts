@@ -1,4 +1,4 @@
-import { isObject, type Json } from '@platform/contract/json-object';
+import { isObject, type Json } from '@platform/contract/text/json-object';
 import { linesOf, parseJsonText } from '../text.ts';
 import { numberIn, type ReadFiles, type ReadView, textIn, textOf } from './reader.ts';
 

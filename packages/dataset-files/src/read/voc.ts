@@ -1,4 +1,4 @@
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import { type Point, rotatedCorners, type Shape } from '../boxes.ts';
 import { baseName, fileFinder, folderName, splitOf, withoutExtension } from '../file-names.ts';
 import { linesOf } from '../text.ts';

@@ -1,6 +1,6 @@
 import { CORE_SCHEMA, load } from 'js-yaml';
-import type { Split } from '@platform/contract/job';
-import { isObject, type Json } from '@platform/contract/json-object';
+import type { Split } from '@platform/contract/job/job';
+import { isObject, type Json } from '@platform/contract/text/json-object';
 import { type Annotation, pairs } from '../boxes.ts';
 import { baseName, extensionOf, fileFinder, folderName, plainPath, splitOf, withoutExtension } from '../file-names.ts';
 import { linesOf } from '../text.ts';

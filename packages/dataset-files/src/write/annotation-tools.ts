@@ -4,6 +4,7 @@ import {
   edgesOf,
   escapedXml,
   type ExportedImage,
+  haveBoxes,
   inPlaces,
   inSplitFolder,
   labelsOfBoxes,
@@ -63,46 +64,53 @@ export const labelstudio: Layout = {
   },
 };
 
-/** Create ML: one file per split; x and y are the center of a box. */
+/** Create ML: one file per split; x and y are the center of a box. Without boxes: the labels of each image. */
 export const createml: Layout = {
-  omits: 'labels',
+  omits: 'labels beside boxes',
   placesOf: inPlaces(inSplitFolder),
   textsOf: (all) =>
     textPerSplit('_annotations.createml.json', all, (images) => {
-      const entries = images.map((image) => ({
-        image: image.file,
-        annotations: image.boxes.map((box) => {
-          const { left, top, right, bottom } = edgesOf(box, image);
-          const coordinates = {
-            x: (left + right) / 2,
-            y: (top + bottom) / 2,
-            width: right - left,
-            height: bottom - top,
-          };
-          return { label: box.label, coordinates };
-        }),
-      }));
+      const annotationsOf = haveBoxes(all) ? createmlBoxes : ({ labels }: ExportedImage) => labels;
+      const entries = images.map((image) => ({ image: image.file, annotations: annotationsOf(image) }));
       return `${JSON.stringify(entries)}\n`;
     }),
 };
 
+const createmlBoxes = (image: ExportedImage): object[] =>
+  image.boxes.map((box) => {
+    const { left, top, right, bottom } = edgesOf(box, image);
+    const coordinates = { x: (left + right) / 2, y: (top + bottom) / 2, width: right - left, height: bottom - top };
+    return { label: box.label, coordinates };
+  });
+
 const csvHeader = ['filename', 'width', 'height', 'class', 'xmin', 'ymin', 'xmax', 'ymax'];
 
-/** The table that TensorFlow and Roboflow use: one row per box, one file per split. */
+const labelHeader = ['filename', 'label'];
+
+/**
+ * The table that TensorFlow and Roboflow use: one row per box, one file per split. Without boxes: one row per label, and
+ * one for an image without any.
+ */
 export const csv: Layout = {
-  omits: 'labels',
+  omits: 'labels beside boxes',
   placesOf: inPlaces(inSplitFolder),
   textsOf: (all) =>
     textPerSplit('_annotations.csv', all, (images) => {
-      const rows = images.flatMap((image) =>
-        image.boxes.map((box) => {
-          const { left, top, right, bottom } = edgesOf(box, image);
-          return [image.file, image.width, image.height, box.label, left, top, right, bottom];
-        }),
-      );
-      return `${Papa.unparse([csvHeader, ...rows], { newline: '\n' })}\n`;
+      const table = haveBoxes(all)
+        ? [csvHeader, ...images.flatMap(csvBoxes)]
+        : [
+            labelHeader,
+            ...images.flatMap(({ file, labels }) => (labels.length > 0 ? labels : ['']).map((one) => [file, one])),
+          ];
+      return `${Papa.unparse(table, { newline: '\n' })}\n`;
     }),
 };
+
+const csvBoxes = (image: ExportedImage): (string | number)[][] =>
+  image.boxes.map((box) => {
+    const { left, top, right, bottom } = edgesOf(box, image);
+    return [image.file, image.width, image.height, box.label, left, top, right, bottom];
+  });
 
 /** Augmented manifest of SageMaker Ground Truth: one file per split. */
 export const sagemaker: Layout = {

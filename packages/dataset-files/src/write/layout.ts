@@ -1,4 +1,4 @@
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import type { Box } from '../boxes.ts';
 
 /** An image to export. */
@@ -21,8 +21,21 @@ export interface Layout {
   readonly placesOf: (images: readonly PlacedImage[]) => ReadonlyMap<string, readonly string[]>;
   /** Annotation files, by path. */
   readonly textsOf: (images: readonly ExportedImage[]) => ReadonlyMap<string, string>;
-  /** What the format cannot store. */
-  readonly omits: 'labels' | 'boxes' | 'nothing';
+  /** What the format cannot store. Some store labels of whole images, too, but not in a file with boxes. */
+  readonly omits: 'labels' | 'boxes' | 'labels beside boxes' | 'nothing';
+}
+
+export const haveBoxes = (images: readonly Pick<ExportedImage, 'boxes'>[]): boolean =>
+  images.some(({ boxes }) => boxes.length > 0);
+
+/** How many labels and boxes an export in this layout leaves out. */
+export function omitted(
+  { omits }: Pick<Layout, 'omits'>,
+  images: readonly Pick<ExportedImage, 'labels' | 'boxes'>[],
+): { labels: number; boxes: number } {
+  const sum = (of: 'labels' | 'boxes'): number => images.reduce((total, image) => total + image[of].length, 0);
+  const isWithoutLabels = omits === 'labels' || (omits === 'labels beside boxes' && haveBoxes(images));
+  return { labels: isWithoutLabels ? sum('labels') : 0, boxes: omits === 'boxes' ? sum('boxes') : 0 };
 }
 
 export const join = (...parts: readonly string[]): string => parts.filter((part) => part !== '').join('/');

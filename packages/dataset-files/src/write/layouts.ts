@@ -1,5 +1,5 @@
 import { dump } from 'js-yaml';
-import type { Split } from '@platform/contract/job';
+import type { Split } from '@platform/contract/job/job';
 import type { Box } from '../boxes.ts';
 import { splitOf, withoutExtension } from '../file-names.ts';
 import { noSplitFolder } from '../read/folders.ts';

@@ -44,14 +44,14 @@ const placeOf = (found: BigIntStats, bootId: string | null): FilePlace => ({
 export async function isCopiedMark(file: string): Promise<boolean> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) return false;
-  const found = await stat(file, { bigint: true });
+  const stats = await stat(file, { bigint: true });
   let recorded: FilePlace;
   try {
     recorded = JSON.parse(text) as FilePlace;
   } catch {
     return false; // a power cut left it empty: it was just being written here
   }
-  return isCopy(recorded, placeOf(found, await readBootId()));
+  return isCopy(recorded, placeOf(stats, await readBootId()));
 }
 
 /**

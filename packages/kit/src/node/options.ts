@@ -71,7 +71,7 @@ const keyOf = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLo
 
 /**
  * Reads the options of a program from its table (camelCase names). Precedence: flag `--max-age 3` or `--max-age=3`,
- * `--no-debug`; environment `PLATFORM_MAX_AGE`; `max_age` of the JSON file; the default.
+ * `--no-debug`; environment `PLATFORM_MAX_AGE`; `max_age` of the JSON file; the default. Decision 0154.
  *
  * @throws Usage
  */

@@ -1,6 +1,6 @@
 // Creates patches in the VCDIFF format (RFC 3284) for `applyPatch` and any other decoder. Designed for programs of
 // about 100 MB with small differences. A rolling hash finds moved blocks. Blocks that changed in place are found by
-// continuing at the offset of the last copy.
+// continuing at the offset of the last copy. Decision 0013.
 import { adler32, codeKinds, codeTable } from './vcdiff-codes.ts';
 
 const windowBytes = 4 << 20;

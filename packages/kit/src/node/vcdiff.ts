@@ -1,6 +1,6 @@
 // Applies patches in the VCDIFF format (RFC 3284) without secondary compression: from our own encoder, or from `xdelta3
 // -e -S none`. Memory holds one window of the new file and its instructions; the old file is read in place. The whole
-// patch may be compressed with zstd.
+// patch may be compressed with zstd. Decision 0013.
 import { Readable } from 'node:stream';
 import { constants, createZstdDecompress } from 'node:zlib';
 import { adler32, codeKinds, codeTable } from './vcdiff-codes.ts';

@@ -8,9 +8,13 @@ export interface TempFolder extends AsyncDisposable {
   file(...names: string[]): string;
 }
 
-/** Use it as `await using folder = await tempFolder()`: the end of the block removes it with its content. */
-export async function tempFolder(): Promise<TempFolder> {
-  const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'platform-')));
+/**
+ * Use it as `await using folder = await tempFolder()`: the end of the block removes it with its content.
+ *
+ * @param prefix - path to which random letters are added.
+ */
+export async function tempFolder(prefix = path.join(os.tmpdir(), 'platform-')): Promise<TempFolder> {
+  const root = await realpath(await mkdtemp(prefix));
   // Programs that run as another user (the database, when tests run as root) must be able to enter it.
   await chmod(root, 0o711);
   return {

@@ -2,6 +2,7 @@
  * Reverse-mode differentiation that emits ONE graph. Each operation adds its forward nodes and records a rule; `finish`
  * runs the rules backwards and adds the backward nodes. ONNX Runtime runs both. Activations are NCHW float32 with
  * static shapes, dense ones [N,D]. Parameters are graph inputs; the outputs are `loss` (a scalar) and `d_<parameter>`.
+ * Decision 0157.
  */
 import { FLOAT, Graph } from '../onnx/graph.ts';
 import { ConvolutionGradients } from './convolution.ts';

@@ -1,6 +1,6 @@
 /** Section of a model card about the INT8 forms. */
-import { scoreText } from '@platform/contract/confidence';
-import type { Int8Report } from '@platform/contract/evaluation';
+import { scoreText } from '@platform/contract/job/confidence';
+import type { Int8Report } from '@platform/contract/job/evaluation';
 import { table } from '../markdown.ts';
 
 const metricNames: Readonly<Record<Int8Report['metric'], string>> = {
@@ -16,7 +16,7 @@ export function int8Section(report: Int8Report | undefined): string[] {
   const rows = forms.map((one) => [
     one.file,
     one.size_bytes,
-    scoreText(metric, one.score, cases),
+    scoreText(metric, one.score, one.cases ?? cases),
     one.is_delivered ? 'delivered' : 'left out',
     one.reason,
   ]);
@@ -27,6 +27,9 @@ export function int8Section(report: Int8Report | undefined): string[] {
     '',
     ...table(['file', 'bytes', metricNames[metric], '', 'reason'], rows),
     '',
-    ...forms.map(({ file, score_by: by }) => `- The score of ${file} was measured with ${by}.`),
+    ...forms.map(
+      ({ file, score_by: by, images: count }) =>
+        `- The score of ${file} was measured with ${by}${count === undefined ? '' : ` on ${count} held-out images`}.`,
+    ),
   ];
 }

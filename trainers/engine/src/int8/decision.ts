@@ -1,6 +1,6 @@
 /** Whether the INT8 form of a model is delivered. */
-import { scoreText } from '@platform/contract/confidence';
-import type { Int8Report } from '@platform/contract/evaluation';
+import { scoreText } from '@platform/contract/job/confidence';
+import type { Int8Report } from '@platform/contract/job/evaluation';
 
 export interface MeasuredScore {
   metric: Int8Report['metric'];

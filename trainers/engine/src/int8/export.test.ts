@@ -4,16 +4,21 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { ConvLayer, Dims4, Layer } from '../network/layers.ts';
 import { emitOnnx } from '../network/onnx.ts';
+import type { TensorRef } from '../network/tflite.ts';
 import { FLOAT, Graph, UINT8 } from '../onnx/graph.ts';
 import { seeded } from '../random.ts';
 import { openSession } from '../runtime.ts';
 import type { Session } from '../runtime.ts';
+import type { TfliteSession } from '../tflite/litert.ts';
+import { elementTypes } from '../tflite/schema.ts';
+import { TfliteGraph } from '../tflite/writer.ts';
 import { tempFolder } from '../../test/temp-folder.ts';
-import { exportInt8 } from './export.ts';
+import { exportInt8, sampled } from './export.ts';
 import type { Int8Job, Int8Source, MeasuredInt8 } from './export.ts';
 import { int8Section } from './card.ts';
 import { emitInt8Onnx } from './onnx.ts';
 import type { ConvolutionForm, Int8Plan } from './plan.ts';
+import { emitInt8Tflite } from './tflite.ts';
 
 const [side, classes] = [16, 4];
 const random = seeded('int8 network');
@@ -57,15 +62,33 @@ function colouredNoise(): Uint8Array {
   const colour = [random(), random(), random()];
   return Uint8Array.from({ length: side * side * 3 }, (_, i) => 255 * (colour[i % 3] ?? 0) * (0.5 + 0.5 * random()));
 }
+function tfliteOf(plan: Int8Plan): Uint8Array {
+  const g = new TfliteGraph();
+  const shape = [1, side, side, 3] as const;
+  const types = { from: elementTypes.uint8, to: elementTypes.float32 };
+  const image = g.op('CAST', [g.input('image', 'uint8', shape)], { shape }, types);
+  const values = new Map<number, TensorRef>([[0, { tensor: image, shape }]]);
+  emitInt8Tflite(g, layers, values, plan);
+  const inputs = [values.get(8)?.tensor ?? -1, g.constant(Int32Array.of(1, classes), [2])];
+  g.outputs.push(g.op('RESHAPE', inputs, { shape: [1, classes], name: 'scores' }));
+  return g.encode();
+}
 const heldOut = Array.from({ length: 40 }, colouredNoise);
 
-const scoresIn = async (session: Session): Promise<Float32Array[]> => {
-  const found: Float32Array[] = [];
-  for (const data of heldOut) {
-    found.push(Float32Array.from((await session.run({ image: { data, dims: [1, side, side, 3] } }))('scores')));
-  }
-  return found;
-};
+type Run = (image: Uint8Array) => Promise<Float32Array>;
+const inOnnx =
+  (file: Session): Run =>
+  async (data) =>
+    Float32Array.from((await file.run({ image: { data, dims: [1, side, side, 3] } }))('scores'));
+const inTflite =
+  (file: TfliteSession): Run =>
+  async (data) =>
+    (await file.run(data)).outputs['scores'] ?? new Float32Array();
+async function scoresOf(run: Run): Promise<Float32Array[]> {
+  const outputs: Float32Array[] = [];
+  for (const data of heldOut) outputs.push(await run(data));
+  return outputs;
+}
 /** The class that stands out most against its mean over the images. */
 function best(scores: Float32Array, means: readonly number[]): number {
   const above = scores.map((score, k) => score - (means[k] ?? 0));
@@ -76,30 +99,35 @@ function best(scores: Float32Array, means: readonly number[]): number {
 async function exported(
   folder: string,
   calibration: readonly Uint8Array[],
-  { wallSeconds = 600, form = 'int8' }: { wallSeconds?: number; form?: ConvolutionForm } = {},
+  {
+    wallSeconds = 600,
+    form = 'int8',
+    tflite,
+  }: { wallSeconds?: number; form?: ConvolutionForm; tflite?: (plan: Int8Plan) => Uint8Array } = {},
 ) {
   const session = await openSession(fileOf(), 1);
-  const expected = await scoresIn(session);
+  const expected = await scoresOf(inOnnx(session));
   await session.release();
   const means = Array.from({ length: classes }, (_, k) => expected.reduce((sum, one) => sum + (one[k] ?? 0), 0) / 40);
   const messages: string[] = [];
-  const compareTflite = () => Promise.reject(new Error('the job requests no TensorFlow Lite file'));
+  const float32 = { metric: 'accuracy', score: 1, cases: heldOut.length } as const;
+  const measure = async (run: Run): Promise<MeasuredInt8> => {
+    const found = await scoresOf(run);
+    const right = found.filter((scores, i) => best(scores, means) === best(expected[i] ?? scores, means)).length;
+    const differences = found.flatMap((scores, i) => [...scores].map((s, k) => Math.abs(s - (expected[i]?.[k] ?? 9))));
+    const maxDifference = Math.max(...differences);
+    return { score: right / heldOut.length, float32, images: heldOut.length, medianMs: 1, maxDifference };
+  };
   const source: Int8Source = {
     layers,
     side,
     formOf: () => form,
     images: calibration.map((one) => () => one),
-    float32: { metric: 'accuracy', score: 1, cases: heldOut.length },
+    float32,
     onnx: fileOf,
-    tflite: undefined,
-    measure: async (int8): Promise<MeasuredInt8> => {
-      const found = await scoresIn(int8);
-      const right = found.filter((scores, i) => best(scores, means) === best(expected[i] ?? scores, means)).length;
-      const differences = found.flatMap((scores, i) =>
-        [...scores].map((s, k) => Math.abs(s - (expected[i]?.[k] ?? 9))),
-      );
-      return { score: right / heldOut.length, medianMs: 1, maxDifference: Math.max(...differences), compareTflite };
-    },
+    tflite,
+    measureOnnx: (opened) => measure(inOnnx(opened)),
+    measureTflite: (opened) => measure(inTflite(opened)),
   };
   const training: Int8Job = {
     job: { model_name: 'made', limits: { wall_seconds: wallSeconds } },
@@ -124,7 +152,7 @@ test('convolutions and sums compute with int8, and the results hardly change', a
   assert.equal(bytes.byteLength, file.size_bytes);
   // The input, four convolutions of maps and their sum; what is computed once per image stays float32.
   assert.equal(bytes.toString('latin1').split('QuantizeLinear').length - 1, 6);
-  assert.match(messages.join(), /^Delivers the INT8 form\. It loses at most one standard error/);
+  assert.match(messages.join(), /^Delivers made\.int8\.onnx\. It loses at most one standard error/);
   assert.match(int8Section(report).join('\n'), /\| made\.int8\.onnx \|.*\| delivered \| It loses at most/);
 });
 
@@ -146,8 +174,45 @@ test('ranges of images that are nothing like those of the score: the form is lef
   const [form] = report.forms;
   assert.ok(form && !form.is_delivered && form.score < 0.9, `score ${form?.score}`);
   assert.match(form.reason, /^It loses more than one standard error, 2\.5 points: [\d.]+ % .* instead of 100\.0 %/);
-  assert.match(messages.join(), /^Leaves out the INT8 form\. It loses more/);
+  assert.match(messages.join(), /^Leaves out made\.int8\.onnx\. It loses more/);
   assert.match(int8Section(report).join('\n'), /\| made\.int8\.onnx \|.*\| left out \| It loses more than/);
+});
+
+test('each form has the score of its own file', async () => {
+  await using folder = await tempFolder();
+  const { report, files, messages } = await exported(folder.path, heldOut, { tflite: tfliteOf });
+  assert.deepEqual(await readdir(folder.path), ['made.int8.onnx', 'made.int8.tflite']);
+  const [, form] = report.forms;
+  assert.deepEqual([form?.images, form?.cases, form?.score_by], [40, 40, 'LiteRT (WebAssembly)']);
+  assert.ok((form?.score ?? 0) >= 0.95, `score ${form?.score}`);
+  const difference = files[1]?.max_difference ?? 0;
+  assert.ok(difference > 0 && difference < 0.05, `differs by ${difference}`);
+  assert.match(messages.join('\n'), /^Delivers made\.int8\.tflite\. It loses at most/m);
+  const card = int8Section(report).join('\n');
+  assert.match(card, /score of made\.int8\.tflite was measured with LiteRT \(WebAssembly\) on 40 held-out images\./);
+});
+
+test('a TensorFlow Lite file that computes something else is left out, although the ONNX file is delivered', async () => {
+  await using folder = await tempFolder();
+  const cutOff = (plan: Int8Plan): Uint8Array => {
+    const stored = [...plan.stored].map(([value, one]) => [value, { ...one, scale: one.scale / 50 }] as const);
+    return tfliteOf({ ...plan, stored: new Map(stored) });
+  };
+  const { report, messages } = await exported(folder.path, heldOut, { tflite: cutOff });
+  assert.deepEqual(await readdir(folder.path), ['made.int8.onnx']);
+  const [onnx, tflite] = report.forms;
+  assert.ok(onnx && tflite && onnx.score - tflite.score > 0.1, `scores ${onnx?.score} and ${tflite?.score}`);
+  assert.match(tflite.reason, /^It loses more than one standard error/);
+  assert.match(messages.join('\n'), /^Leaves out made\.int8\.tflite\./m);
+});
+
+test('a part of many held-out images is the same one by the same seed', () => {
+  assert.deepEqual(sampled(3, 5, 1), [0, 1, 2]);
+  const some = sampled(1000, 100, 1);
+  assert.deepEqual([some.length, new Set(some).size, some], [100, 100, some.toSorted((a, b) => a - b)]);
+  assert.deepEqual(sampled(1000, 100, 1), some);
+  // Lists of images are often sorted by label.
+  assert.ok(some.filter((i) => i < 500).length > 25 && some.filter((i) => i >= 500).length > 25);
 });
 
 test('a job without time makes none, and the card says so', async () => {

@@ -1,13 +1,16 @@
 /** Makes the INT8 form of a trained model, measures it, and delivers it unless it loses too much. */
-import type { Int8Form, Int8Report, ModelFile } from '@platform/contract/evaluation';
+import type { Int8Form, Int8Report, ModelFile } from '@platform/contract/job/evaluation';
 import type { Clock } from '../clock.ts';
 import type { Events } from '../events.ts';
 import type { Layer } from '../network/layers.ts';
+import { latencyBy, scoreBy } from '../measured-by.ts';
 import { releaseArray, writeModel } from '../model-file.ts';
 import { round } from '../progress.ts';
 import { seeded, shuffled } from '../random.ts';
 import { openSession } from '../runtime.ts';
 import type { Session } from '../runtime.ts';
+import { openTflite } from '../tflite/litert.ts';
+import type { TfliteSession } from '../tflite/litert.ts';
 import type { Training } from '../training.ts';
 import { measureRanges, rangeGraph } from './calibration.ts';
 import { int8Decision } from './decision.ts';
@@ -26,23 +29,20 @@ export interface Int8Source {
   float32: MeasuredScore;
   onnx(plan: Int8Plan): Uint8Array;
   /** Runs the ONNX form on the held-out images. */
-  measure(session: Session): Promise<MeasuredInt8>;
+  measureOnnx(session: Session): Promise<MeasuredInt8>;
+  /** Runs the TensorFlow Lite form on the held-out images, or on a fixed number of them. */
+  measureTflite(session: TfliteSession): Promise<MeasuredInt8>;
   /** Undefined if the job requests no TensorFlow Lite file. */
   tflite: ((plan: Int8Plan) => Uint8Array) | undefined;
 }
-export interface ComparedTflite {
-  images: number;
-  maxDifference: number;
-  /** Whether the results are the same but for rounding. */
-  isSame: boolean;
-}
 export interface MeasuredInt8 {
   score: number;
+  /** Score of the float32 file on the same images. */
+  float32: MeasuredScore;
+  images: number;
   medianMs: number;
   /** Largest difference of an output to the float32 file; null for boxes, which may be others. */
   maxDifference: number | null;
-  /** Runs the TensorFlow Lite form on some of the images, and compares the results with those of this form. */
-  compareTflite(this: void, file: Uint8Array): Promise<ComparedTflite>;
 }
 export interface Int8Result {
   report: Int8Report;
@@ -64,65 +64,87 @@ const maxCalibrationImages = 64;
 export const calibrationSamples = <S>(train: readonly S[], seed: number): S[] =>
   shuffled(train, seeded('int8', seed)).slice(0, maxCalibrationImages);
 
+/** Positions of at most `most` of `count` held-out images, in their order, the same ones by the same seed. */
+export const sampled = (count: number, most: number, seed: number): number[] =>
+  shuffled([...Array(count).keys()], seeded('int8 held-out', seed))
+    .slice(0, most)
+    .toSorted((a, b) => a - b);
+
 /** @param started - of the job, on its clock. */
 export async function exportInt8(training: Int8Job, started: number, source: Int8Source): Promise<Int8Result> {
-  const { job, clock, events, threads, outFolder } = training;
+  const { job, clock, events } = training;
   const { metric, score: float32, cases } = source.float32;
   const report = { calibration_images: source.images.length, metric, float32, cases };
   if (clock.now() - started > 1000 * latestShare * job.limits.wall_seconds) {
     return { report: { ...report, calibration_images: 0, forms: [] }, files: [] };
   }
   const plan = await calibrate(training, source);
-  const onnx = source.onnx(plan);
-  const session = await openSession(onnx, threads);
-  const measured = await source.measure(session);
+  const delivered = [await exportOnnx(training, source, plan)];
+  if (source.tflite) delivered.push(await exportTflite(training, source, source.tflite(plan)));
+  for (const { form } of delivered) {
+    const message = `${form.is_delivered ? 'Delivers' : 'Leaves out'} ${form.file}. ${form.reason}`;
+    events.emit({ is: 'log', level: form.is_delivered ? 'info' : 'warn', message });
+  }
+  return {
+    report: { ...report, forms: delivered.map(({ form }) => form) },
+    files: delivered.flatMap(({ file }) => (file ? [file] : [])),
+  };
+}
+
+interface ExportedForm {
+  form: Int8Form;
+  /** Undefined if the form is left out. */
+  file: ModelFile | undefined;
+}
+
+async function exportOnnx(training: Int8Job, source: Int8Source, plan: Int8Plan): Promise<ExportedForm> {
+  const bytes = source.onnx(plan);
+  const started = training.clock.now();
+  const session = await openSession(bytes, training.threads);
+  const measured = await source.measureOnnx(session);
   await session.release();
-  const { score } = measured;
-  const { isDelivered, reason } = int8Decision(source.float32, score);
-  const message = `${isDelivered ? 'Delivers' : 'Leaves out'} the INT8 form. ${reason}`;
-  events.emit({ is: 'log', level: isDelivered ? 'info' : 'warn', message });
-  const file = `${job.model_name}.int8.onnx`;
+  return deliver(training, { format: 'onnx', bytes, measured, started });
+}
+
+async function exportTflite(training: Int8Job, source: Int8Source, bytes: Uint8Array): Promise<ExportedForm> {
+  const started = training.clock.now();
+  await using session = await openTflite(bytes, training.signal);
+  const measured = await source.measureTflite(session);
+  return deliver(training, { format: 'tflite', bytes, measured, started });
+}
+
+interface MeasuredForm {
+  format: Int8Form['format'];
+  bytes: Uint8Array;
+  measured: MeasuredInt8;
+  /** Start of the measurement. */
+  started: number;
+}
+
+/** Writes the file unless the form loses too much. */
+async function deliver(
+  { job, clock, outFolder }: Int8Job,
+  { format, bytes, measured, started }: MeasuredForm,
+): Promise<ExportedForm> {
+  const { score, float32, images, medianMs, maxDifference } = measured;
+  const { isDelivered, reason } = int8Decision(float32, score);
+  const file = `${job.model_name}.int8.${format}`;
   const form: Int8Form = {
-    format: 'onnx',
+    format,
     file,
-    size_bytes: onnx.byteLength,
+    size_bytes: bytes.byteLength,
     score,
-    score_by: 'ONNX Runtime',
+    score_by: scoreBy[format],
+    images,
+    cases: float32.cases,
+    seconds: round((clock.now() - started) / 1000),
     is_delivered: isDelivered,
     reason,
   };
-  const files: ModelFile[] = [];
-  if (isDelivered) {
-    const latency = { latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
-    files.push({ ...(await writeModel(outFolder, file, onnx)), precision: 'int8', ...latency });
-  }
-  const other = source.tflite && (await exportTflite(training, form, source.tflite(plan), measured.compareTflite));
-  const forms = [form, ...(other ? [other.form] : [])];
-  return { report: { ...report, forms }, files: [...files, ...(other?.files ?? [])] };
+  if (!isDelivered) return { form, file: undefined };
+  const latency = { latency_ms: round(medianMs), latency_by: latencyBy[format], max_difference: maxDifference };
+  return { form, file: { ...(await writeModel(outFolder, file, bytes)), precision: 'int8', ...latency } };
 }
-
-/** The same numbers as a TensorFlow Lite file. It runs on a few images only: the interpreter here is slow. */
-async function exportTflite(
-  { job, outFolder }: Int8Job,
-  onnx: Int8Form,
-  bytes: Uint8Array,
-  compare: MeasuredInt8['compareTflite'],
-): Promise<{ form: Int8Form; files: ModelFile[] }> {
-  const file = `${job.model_name}.int8.tflite`;
-  const form: Int8Form = { ...onnx, format: 'tflite', file, size_bytes: bytes.byteLength };
-  if (!onnx.is_delivered) return { form: { ...form, score_by: sameNumbers }, files: [] };
-  const { images, maxDifference, isSame } = await compare(bytes);
-  const difference = maxDifference.toPrecision(2);
-  const checked = `${sameNumbers}; on ${images} of the images the trainer's own interpreter ran this file, and the results differ by at most ${difference}`;
-  if (!isSame) {
-    const reason = 'Its results differ from those of the ONNX form by more than rounding.';
-    return { form: { ...form, score_by: checked, is_delivered: false, reason }, files: [] };
-  }
-  const written = await writeModel(outFolder, file, bytes);
-  const measured = { precision: 'int8', latency_ms: null, max_difference: null } as const;
-  return { form: { ...form, score_by: checked }, files: [{ ...written, ...measured }] };
-}
-const sameNumbers = 'ONNX Runtime on the ONNX form, which holds the same numbers';
 
 async function calibrate(
   { threads, signal }: Int8Job,

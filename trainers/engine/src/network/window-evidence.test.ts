@@ -6,7 +6,6 @@ import { Tape } from '../autodiff/tape.ts';
 import { FLOAT } from '../onnx/graph.ts';
 import { seeded } from '../random.ts';
 import { openSession } from '../runtime.ts';
-import { runTflite } from '../tflite/interpreter.ts';
 import { elementTypes } from '../tflite/schema.ts';
 import { TfliteGraph } from '../tflite/writer.ts';
 import { windowsOf } from './layers.ts';
@@ -14,6 +13,7 @@ import type { LayerOf } from './layers.ts';
 import { emitOnnx } from './onnx.ts';
 import { emitTflite } from './tflite.ts';
 import type { TensorRef } from './tflite.ts';
+import { runTflite } from '../../test/run-tflite.ts';
 
 const [edge, channels, sharpness] = [4, 3, 4];
 const sizes = [1, 2, 4];
@@ -63,7 +63,7 @@ test('training, ONNX and TensorFlow Lite sum up windows as defined', async () =>
   ]);
   emitTflite(graph, [layer], refs);
   graph.outputs.push(refs.get(1)?.tensor ?? -1);
-  const found = { ...runTflite(graph.encode(), image) };
+  const found = await runTflite(graph.encode(), image);
 
   for (const [what, list] of Object.entries({
     trained: results('trained'),

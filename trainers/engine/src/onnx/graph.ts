@@ -1,4 +1,5 @@
 /** Builds an ONNX graph node by node and encodes it as a model file (opset 13, IR 8: runtimes since 1.9 read it). */
+// Decision 0157.
 import { ProtoWriter } from './proto.ts';
 
 export type TensorData = Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;

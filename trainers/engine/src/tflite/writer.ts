@@ -1,4 +1,5 @@
 /** Builds a TensorFlow Lite graph operator by operator and encodes it as a .tflite file (schema version 3). */
+// Decision 0157.
 import { Builder } from 'flatbuffers';
 import { elementTypes, int8Versions, operators, slots } from './schema.ts';
 import type { ElementType, OperatorName, OptionField, Options } from './schema.ts';

@@ -1,4 +1,4 @@
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 
 const { burstLines, burstBytes } = logLimits;
 const linesPerMs = logLimits.linesPerSecond / 1000;

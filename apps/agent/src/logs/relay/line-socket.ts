@@ -1,6 +1,6 @@
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
+import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/logs/limits';
 import {
   logSocketVersion,
   longestSocketLine,
@@ -8,7 +8,7 @@ import {
   parseSocketLine,
   type LogAnswer,
   type SocketLine,
-} from '@platform/contract/log-socket';
+} from '@platform/contract/machine-server/log-socket';
 import { Cell, type Clock } from '@platform/kit';
 import { watchHello } from '../../os/relay-places.ts';
 import { Budget } from './budget.ts';

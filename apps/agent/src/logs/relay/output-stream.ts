@@ -1,4 +1,4 @@
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import type { Clock } from '@platform/kit';
 import { droppedText, type DroppedOutput } from '../../os/output-marks.ts';
 import { Budget } from './budget.ts';

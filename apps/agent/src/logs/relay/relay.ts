@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { logLimits } from '@platform/contract/log-limits';
+import { logLimits } from '@platform/contract/logs/limits';
 import { Cell, type Clock } from '@platform/kit';
 import { parseHeader } from '../../os/output-marks.ts';
 import { stderrFile, stdoutFile } from '../../server/watch.ts';
@@ -34,7 +34,7 @@ const limits = { totalBytes: logLimits.outputBytes, segmentBytes: 2 ** 20, queue
  * Reads the output of a machine server from two pipes and a socket into bounded files. So the server never waits for a
  * disk or an agent, and the budget limits what reaches the disk. It is a separate process because the machine server
  * outlives its agent. Resolves when the server has exited and all output is in the files, or at once if another relay
- * runs.
+ * runs. Decision 0031.
  */
 export async function relayOutput(relay: RelayParts): Promise<void> {
   const { root, folder, spareFolder, newId, growPipe, clock } = relay;

@@ -10,16 +10,16 @@ import { posixLines } from '../posix/lines.ts';
 import { posixPrograms } from '../posix/programs.ts';
 import { outputRelay } from '../posix/output-relay.ts';
 import { httpProbe } from '../probe.ts';
-import { linuxHostFacts } from './host-facts.ts';
-import { linuxResetCause } from './reset-cause.ts';
-import { nvmeWearReader } from './nvme-wear.ts';
-import { joinRelay } from './presence-pipes.ts';
-import { linuxUsage } from './usage.ts';
+import { linuxHostFacts } from './kernel/host-facts.ts';
+import { linuxResetCause } from './kernel/reset-cause.ts';
+import { nvmeWearReader } from './kernel/nvme-wear.ts';
+import { joinRelay } from './kernel/presence-pipes.ts';
+import { linuxUsage } from './kernel/usage.ts';
 import { readFileSystem } from '../mounts.ts';
-import { linuxProcesses } from './processes.ts';
-import { startRelayUnit, systemdProcesses } from './systemd.ts';
+import { linuxProcesses } from './kernel/processes.ts';
+import { startRelayUnit, systemdProcesses } from './systemd/systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
-import { systemWeb, webBy } from '../web.ts';
+import { systemWeb, createWeb } from '../web.ts';
 
 /** A disk that takes longer to report its wear has none in this report. */
 const wearMs = 5_000;
@@ -70,7 +70,7 @@ export function linuxDevice(of: {
     files: posixFileSystem(root),
     disk: posixDisk(root),
     lines: posixLines(root, () => inMemory('log', root)),
-    web: trace ? webBy(fetch, { trace, clock }) : systemWeb,
+    web: trace ? createWeb(fetch, { trace, clock }) : systemWeb,
     probe: httpProbe(clock, trace),
     host,
     ...(process.platform === 'linux' && {

@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, readlink, stat } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
-import { parseLogAnswer } from '@platform/contract/log-socket';
+import { parseLogAnswer } from '@platform/contract/machine-server/log-socket';
 import { Cell, errorText, type Clock, type Log } from '@platform/kit';
 import { relayPlaces, watchHello, type PresencePipes, type RelayPlaces } from '../relay-places.ts';
 

@@ -1,5 +1,5 @@
-import type { RestartStatus } from '@platform/contract/machine';
-import type { ResourceReport } from '@platform/contract/resource-report';
+import type { RestartStatus } from '@platform/contract/machine-server/machine-server';
+import type { ResourceReport } from '@platform/contract/machine-server/resource-report';
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
 import type {
@@ -70,6 +70,7 @@ export class SimDevice {
       tags: ['platform-agent'],
       bootId: this.bootId,
       isSupervisedBySystemd: this.isSupervisedBySystemd,
+      abilities: { managesNetworks: false, managesSystem: false },
     };
     const files = this.#mortalFiles(life);
     const [processes, lines] = [this.#processes(), simLines(this.files)];

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, isAbort, type Clock } from '@platform/kit';
 import type { Web } from '../../os/ports.ts';
 

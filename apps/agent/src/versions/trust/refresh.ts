@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { isProvenUrl } from '@platform/contract/proven-url';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { isProvenUrl } from '@platform/contract/provisioning/proven-url';
 import type { Clock, Log } from '@platform/kit';
 import { TrustedMetadataStore } from 'tuf-js/dist/store.js';
 import { EqualVersionError, ExpiredMetadataError } from 'tuf-js/dist/error.js';
@@ -10,7 +10,7 @@ import { belowFloor, floorFile, hashOf, parseFloor, type Floor } from './floor.t
 import type { ReleaseTime } from './release-time.ts';
 
 // The client of The Update Framework (specification 1.0.31, chapter 5). tuf-js verifies signatures, versions, hashes
-// and expiry. Fetching with limits, storage, the floor and the current time are ours.
+// and expiry. Fetching with limits, storage, the floor and the current time are ours. Decision 0012.
 
 export interface RefreshParts {
   disk: Disk;

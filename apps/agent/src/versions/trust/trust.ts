@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { patchTargetPath, programTargetPath } from '@platform/contract/releases/target-path';
 import type { Disk } from '../../os/ports.ts';
 import type { ListedFile, RefreshParts, Trusted } from './refresh.ts';
 

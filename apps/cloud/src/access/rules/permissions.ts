@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** `metrics`, on the installation alone: reads metrics and the details of the readiness page, and may call nothing. */
 export type Role = 'owner' | 'operator' | 'runner' | 'metrics';

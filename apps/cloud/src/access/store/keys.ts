@@ -4,7 +4,7 @@ import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
 import type { Database } from '../../database/database.ts';
 import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import type { Grant, Role } from '../rules/permissions.ts';
 import { hashSecret, randomSecret } from '../secrets.ts';
 

@@ -1,5 +1,6 @@
 // Dumps the rows of a database in one snapshot, and loads them into another database of the same schema. The schema
 // itself comes from the migrations, so a dump needs no pg_dump and moves between major versions of PostgreSQL.
+// Decision 0081.
 import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +10,7 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { createHash } from 'node:crypto';
 import type { Client } from 'pg';
 import { type CopyStreamQuery, type CopyToStreamQuery, from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { cut } from '../../database/database.ts';
 
 export type DumpedTable = {

@@ -1,6 +1,6 @@
 // The database of a restore: empty at its begin, marked until its end.
 import type { Client } from 'pg';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** Exists while a restore fills the database. */
 const mark = 'platform_restore';

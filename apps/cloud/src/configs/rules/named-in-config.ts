@@ -1,5 +1,5 @@
-import { isObject } from '@platform/contract/json-object';
-import type { Problem } from '@platform/contract/config';
+import { isObject } from '@platform/contract/text/json-object';
+import type { Problem } from '@platform/contract/config/config';
 import { type Caller, isMember } from '../../access/rules/permissions.ts';
 
 /** A name in a configuration that opens something to its machine. */

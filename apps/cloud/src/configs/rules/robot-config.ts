@@ -19,7 +19,7 @@ import {
   ServiceConfigSchema,
   TracingConfigSchema,
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { isObject, type Json } from '@platform/contract/json-object';
+import { isObject, type Json } from '@platform/contract/text/json-object';
 
 type RobotConfigInit = MessageInitShape<typeof RobotConfigSchema>;
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { recordChange } from '../../database/changes.ts';
 import { at, type Database } from '../../database/database.ts';
-import type { JsonObject } from '../../database/schema.ts';
+import type { JsonObject, UsedFragment } from '../../database/schema.ts';
 
 export type ConfigRow = {
   revision: number;
@@ -13,6 +13,8 @@ export type ConfigRow = {
   savedBy: string;
   savedOn: number;
   comment: string;
+  /** Those that went into `config`; null: none. */
+  fragments: UsedFragment[] | null;
 };
 
 /** Configuration of a part before the first revision. */
@@ -24,6 +26,7 @@ const emptyConfig: ConfigRow = {
   savedBy: '',
   savedOn: 0,
   comment: '',
+  fragments: null,
 };
 
 function hash(text: string): Buffer {
@@ -76,7 +79,7 @@ export async function revisionsBefore(
 ): Promise<SavedRevision[]> {
   let rows = db
     .selectFrom('configRevision')
-    .select(['revision', 'sha256', 'savedBy', 'savedOn', 'comment'])
+    .select(['revision', 'sha256', 'savedBy', 'savedOn', 'comment', 'fragments'])
     .where('partId', '=', partId);
   if (page.before !== undefined) rows = rows.where('revision', '<', page.before);
   if (page.from !== undefined) rows = rows.where('savedOn', '>=', at(page.from));
@@ -91,8 +94,9 @@ export type NewConfig = {
   config: JsonObject;
   savedBy: string;
   comment?: string;
-  /** Identifies the content; undefined: it has no secrets. */
+  /** Identifies the content; undefined: it has neither secrets nor fragments. */
   sha256?: Buffer;
+  fragments?: readonly UsedFragment[] | null;
 };
 
 /** Condition for saving: the current revision, or the time of the last change (ms since 1970). */
@@ -132,8 +136,10 @@ export async function insertConfig(db: Database, config: NewConfig, expected: Ex
       sha256: config.sha256 ?? hash(config.text),
       savedBy: config.savedBy,
       comment: config.comment ?? '',
+      fragments: isMerged(config) ? JSON.stringify(config.fragments) : null,
     })
     .execute();
+  await saveUses(db, config);
   await db
     .updateTable('part')
     .set({ revision, lastUpdated: sql<number>`clock_timestamp()` })
@@ -141,4 +147,21 @@ export async function insertConfig(db: Database, config: NewConfig, expected: Ex
     .execute();
   await recordChange(db, 'config', config.partId);
   return revision;
+}
+
+const isMerged = ({ fragments }: NewConfig): boolean =>
+  fragments !== undefined && fragments !== null && fragments.length > 0;
+
+/** Which fragments the newest configuration of the part uses. */
+async function saveUses(db: Database, config: NewConfig): Promise<void> {
+  const { partId, orgId } = config;
+  await db.deleteFrom('fragmentUse').where('partId', '=', partId).execute();
+  const uses = (config.fragments ?? []).map(({ id, revision, isPinned }, place) => ({
+    partId,
+    place,
+    fragmentId: id,
+    orgId,
+    pinned: isPinned ? revision : null,
+  }));
+  if (uses.length > 0) await db.insertInto('fragmentUse').values(uses).execute();
 }

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Box } from './manifest.ts';
 import { newName } from '../../rpc/rules/field-checks.ts';
 

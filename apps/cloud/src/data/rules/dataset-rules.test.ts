@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
-import type { JobKind, Split } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobKind, Split } from '@platform/contract/job/job';
 import { seededRandom } from '@platform/kit/testing';
 import { advice, chosenSplit, type Labelled, labelsOf, tally, type TallyResult } from './dataset-rules.ts';
 import { assignSplits } from './dataset-split.ts';
@@ -44,7 +44,7 @@ function summary(result: TallyResult): string {
   const { code, data } = result;
   const of = (name: string): string => String(data[name] ?? '');
   switch (code) {
-    case 'TOO_FEW_PICTURES':
+    case 'TOO_FEW_IMAGES':
     case 'TOO_FEW_BOXES':
       return `${code} ${of('label')} ${of('count')}/${of('limit')}: ${of('counts')}`;
     case 'TOO_MANY_UNLABELED':
@@ -58,7 +58,7 @@ function summary(result: TallyResult): string {
 
 const rows: [name: string, images: Labelled[], labels: string[], expected: string][] = [
   ['two labels, ten each', [...some(10, ['a']), ...some(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
-  ['nine of one', [...some(9, ['a']), ...some(10, ['b'])], ['a', 'b'], 'TOO_FEW_PICTURES a 9/10: a 9, b 10'],
+  ['nine of one', [...some(9, ['a']), ...some(10, ['b'])], ['a', 'b'], 'TOO_FEW_IMAGES a 9/10: a 9, b 10'],
   ['one label asked for', some(20, ['a']), ['a'], 'TOO_FEW_LABELS 1'],
   ['the same label twice', some(20, ['a']), ['a', 'a'], 'TOO_FEW_LABELS 1'],
   ['no label asked for', some(20, ['a']), [], 'TOO_FEW_LABELS 0'],
@@ -98,7 +98,7 @@ const otherKinds: [kind: JobKind, name: string, images: Labelled[], labels: stri
     'too few of one',
     [...some(9, ['a', 'b']), ...some(5, ['a'])],
     ['a', 'b'],
-    'TOO_FEW_PICTURES b 9/10: a 14, b 9',
+    'TOO_FEW_IMAGES b 9/10: a 14, b 9',
   ],
   [multi, 'one label asked for', some(20, ['a', 'b']), ['a'], 'TOO_FEW_LABELS 1'],
   [multi, 'only one of the labels occurs', some(20, ['a']), ['a', 'b'], 'TOO_FEW_LABELS 1'],
@@ -110,6 +110,8 @@ const otherKinds: [kind: JobKind, name: string, images: Labelled[], labels: stri
   [detection, 'nine boxes', [...boxed(9, ['a']), ...boxed(10, ['b'])], ['a', 'b'], 'TOO_FEW_BOXES a 9/10: a 9, b 10'],
   [detection, 'fourteen images', boxed(14, ['a', 'b']), ['a', 'b'], 'DATASET_TOO_SMALL 14'],
   [detection, 'no label asked for', boxed(20, ['a']), [], 'TOO_FEW_LABELS 0'],
+  [detection, 'no box at all', some(20, ['a']), [], 'DATASET_EMPTY'],
+  [multi, 'no label at all', boxed(20, ['a']), [], 'DATASET_EMPTY'],
   [detection, 'tags do not count as boxes', some(20, ['a']), ['a'], 'DATASET_EMPTY'],
   [detection, 'boxes with other labels alone', boxed(20, ['b']), ['a'], 'DATASET_EMPTY'],
   [detection, 'no images', [], ['a'], 'DATASET_EMPTY'],
@@ -119,6 +121,15 @@ const otherKinds: [kind: JobKind, name: string, images: Labelled[], labels: stri
   ['custom', 'all labels that occur', [...some(2, ['a']), ...boxed(1, ['b'])], ['x'], 'a 2 b 1'],
   ['custom', 'no images', [], [], 'DATASET_EMPTY'],
 ];
+test('a detector without boxes: the refusal says that labels of whole images do not count, whatever is requested', () => {
+  for (const labels of [[], ['a']]) {
+    const result = resultOf(detection, some(20, ['a']), labels);
+    assert.match(
+      result.ok ? '' : String(result.data['problem']),
+      /^none of its 20 images has a box, though 20 have labels, which a detector does not learn from/,
+    );
+  }
+});
 for (const [kind, name, images, labels, expected] of otherKinds) {
   test(`${kind}: ${name}`, () => assert.equal(summary(resultOf(kind, images, labels)), expected));
 }
@@ -267,14 +278,14 @@ const splitCases: [name: string, kind: JobKind, images: Labelled[], problem: str
     'a label that is in the test as a whole',
     single,
     [...some(10, ['cup', 'split:test']), ...some(10, ['pen'], 20)],
-    'TOO_FEW_PICTURES cup 0 2 10 are in the test',
+    'TOO_FEW_IMAGES cup 0 2 10 are in the test',
     /No image of "pen" is in the test: other images were chosen for it/,
   ],
   [
     'a label that validates as a whole',
     multi,
     [...some(10, ['cup', 'split:validation']), ...some(10, ['pen'], 20)],
-    'TOO_FEW_PICTURES cup 0 2 10 are for validation',
+    'TOO_FEW_IMAGES cup 0 2 10 are for validation',
     /No image of "cup" is in the test/,
   ],
   [

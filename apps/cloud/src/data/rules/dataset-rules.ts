@@ -1,9 +1,9 @@
-import { alikeLabels } from '@platform/contract/alike-labels';
-import { type BrokenRule, brokenRules, datasetAdvice, type LabelCounts } from '@platform/contract/dataset-rules';
-import type { ErrorCode, ErrorData } from '@platform/contract/errors';
-import { type JobKind, type Split, splits } from '@platform/contract/job';
-import { type BuiltInKind, isBuiltInKind, modelKind, modelKinds } from '@platform/contract/model-kinds';
-import { tagWordProblem } from '@platform/contract/tag-words';
+import { alikeLabels } from '@platform/contract/job/alike-labels';
+import { type BrokenRule, brokenRules, datasetAdvice, type LabelCounts } from '@platform/contract/job/dataset-rules';
+import type { ErrorCode, ErrorData } from '@platform/contract/errors/errors';
+import { type JobKind, type Split, splits } from '@platform/contract/job/job';
+import { type BuiltInKind, isBuiltInKind, modelKind, modelKinds } from '@platform/contract/job/model-kinds';
+import { tagWordProblem } from '@platform/contract/job/tag-words';
 import { nearestLabel } from './nearest-label.ts';
 
 /** The data about an image that the rules use. */
@@ -176,6 +176,11 @@ function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): TallyR
   if (counts.images === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
     return no('DATASET_EMPTY', { problem: 'it is empty' });
   if (!isBuiltInKind(kind)) return undefined;
+  const isDetection = modelKinds[kind].labelSource === 'boxes';
+  const isNothingRequested = Object.keys(counts.labels).length === 0;
+  // "All labels of the dataset" are none.
+  if (isNothingRequested && counts.images > 0 && (isDetection ? found.boxed : found.labelled) === 0)
+    return no('DATASET_EMPTY', { problem: missingLabels(isDetection, counts, found) });
   const [broken] = brokenRules(kind, counts);
   return broken && no(broken.code, { ...broken.data, ...explanation(kind, broken, counts, found) });
 }
@@ -194,7 +199,7 @@ function explanation(
         ? {}
         : { counts: shown(counts), ...offered(counts, found) };
     case 'TOO_FEW_BOXES':
-    case 'TOO_FEW_PICTURES':
+    case 'TOO_FEW_IMAGES':
       return { counts: shown(counts) };
     case 'TOO_MANY_UNLABELED': {
       const examples = found.examples.join(', ');

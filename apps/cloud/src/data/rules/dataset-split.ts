@@ -1,5 +1,5 @@
-import type { JobKind, Split } from '@platform/contract/job';
-import { modelKind } from '@platform/contract/model-kinds';
+import type { JobKind, Split } from '@platform/contract/job/job';
+import { modelKind } from '@platform/contract/job/model-kinds';
 import type { Example } from './dataset-rules.ts';
 
 /** Shares of validation and test; the rest is for training. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDatasetLine } from '@platform/contract/job';
+import { parseDatasetLine } from '@platform/contract/job/job';
 import { labelsOf } from './dataset-rules.ts';
 import { goTime, manifestLine, parseBinaryDataId, type DatasetImage } from './manifest.ts';
 

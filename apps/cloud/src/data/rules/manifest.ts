@@ -1,5 +1,5 @@
-import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platform/contract/job';
-import { isUuid } from '@platform/contract/names';
+import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platform/contract/job/job';
+import { isUuid } from '@platform/contract/text/names';
 import { chosenSplit, groupOf, labelsOf, type Labelled } from './dataset-rules.ts';
 
 /** A stored image with all data that a line of a manifest contains. */

@@ -1,7 +1,7 @@
 /** What the split of a dataset means for a training: what cannot be trained, and labels that no score covers. */
-import type { ErrorCode, ErrorData } from '@platform/contract/errors';
-import { type JobKind, type Split, splits } from '@platform/contract/job';
-import { modelKind } from '@platform/contract/model-kinds';
+import type { ErrorCode, ErrorData } from '@platform/contract/errors/errors';
+import { type JobKind, type Split, splits } from '@platform/contract/job/job';
+import { modelKind } from '@platform/contract/job/model-kinds';
 import { type Example, isAmbiguous } from './dataset-rules.ts';
 import { unitsOf } from './dataset-split.ts';
 
@@ -76,7 +76,7 @@ export function splitProblem(
   for (const { label, images } of found.labels) {
     if (label === unlabelled) continue;
     const { train, validation, test } = images;
-    const code = isDetection ? 'TOO_FEW_BOXES' : 'TOO_FEW_PICTURES';
+    const code = isDetection ? 'TOO_FEW_BOXES' : 'TOO_FEW_IMAGES';
     const others = { 'are for validation': validation, 'are in the test': test };
     const reasons = Object.entries(others).filter(([, count]) => count > 0);
     const problem = reasons.map(([reason, count]) => `${count} ${reason}`).join(', ');

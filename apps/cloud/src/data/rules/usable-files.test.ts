@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JobKind } from '@platform/contract/job';
+import type { JobKind } from '@platform/contract/job/job';
 import { fileNotes, isLeftOut } from './usable-files.ts';
 
 const problem = 'is a HEIC image: convert it to JPEG';

@@ -1,5 +1,5 @@
 /** Which files of a dataset a training uses, and what it says about the others. */
-import type { JobKind } from '@platform/contract/job';
+import type { JobKind } from '@platform/contract/job/job';
 import type { Labelled } from './dataset-rules.ts';
 
 type File = Pick<Labelled, 'id' | 'fileName' | 'mimeType' | 'imageProblem' | 'imageUsedBits'>;

@@ -63,7 +63,7 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
     eb.ref('binaryData.imageHeight').as('imageHeight'),
     eb.ref('binaryData.imageUsedBits').as('imageUsedBits'),
     eb.ref('binaryData.imageProblem').as('imageProblem'),
-    sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
+    'binaryData.captureTags',
     us('time_requested').as('timeRequestedUs'),
     us('time_received').as('timeReceivedUs'),
     sql<DatasetImage['boxes']>`(select coalesce(jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label,

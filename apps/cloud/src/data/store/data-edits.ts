@@ -8,7 +8,6 @@ import type { JsonObject } from '../../database/schema.ts';
 import { labelsOf } from '../rules/dataset-rules.ts';
 import type { Box } from '../rules/manifest.ts';
 import type { DatumKey } from './binary-data.ts';
-import { separateCaptureTagsOf } from './capture-tags.ts';
 import { endExports } from './sequence-exports.ts';
 
 const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
@@ -47,7 +46,6 @@ export const changeLabels = (
 ): Promise<{ id: string; labels: string[] } | undefined> =>
   db.transaction().execute(async (trx) => {
     await lockData(trx, keys);
-    await separateCaptureTagsOf(trx, among(keys));
     const conflict =
       expected && findConflict(await lockedLabels(trx, keys), expected, labelsAfter(expected, { add, remove }));
     if (conflict) return conflict;
@@ -83,14 +81,14 @@ const findConflict = (
 
 /** The labels of locked images: tags and classifications. */
 async function lockedLabels(trx: Trx, keys: readonly DatumKey[]): Promise<ImageLabels[]> {
-  const { rows } = await sql<{ id: string; tags: string[]; captureTags: string[] | null; predicted: string[] }>`
+  const { rows } = await sql<{ id: string; tags: string[]; captureTags: string[]; predicted: string[] }>`
     select id, tags, capture_tags, array(
              select c.label from classification c
               where c.org_id = binary_data.org_id and c.binary_id = binary_data.id) as predicted
       from binary_data where ${among(keys)} order by org_id, id`.execute(trx);
   return rows.map(({ id, tags, captureTags, predicted }) => ({
     id,
-    labels: labelsOf({ tags, captureTags: captureTags ?? [], classifications: predicted.map((label) => ({ label })) }),
+    labels: labelsOf({ tags, captureTags, classifications: predicted.map((label) => ({ label })) }),
   }));
 }
 
@@ -106,7 +104,6 @@ async function removeClassifications(trx: Trx, keys: readonly DatumKey[], labels
 /** Like `addTags`, for locked data. */
 export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
   const added = [...new Set(tags)];
-  await separateCaptureTagsOf(trx, among(keys));
   await sql`
     update binary_data set tags = tags || array(
              select tag from unnest(${added}::text[]) with ordinality given(tag, place)
@@ -132,7 +129,6 @@ const removeTagsFrom = (trx: Trx, keys: readonly DatumKey[], tags: readonly stri
 
 /** Removes tags of locked data, for example a `split:` tag that another one replaces. */
 export async function dropTags(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
-  await separateCaptureTagsOf(trx, among(keys));
   await removeTagsFrom(trx, keys, tags);
 }
 
@@ -147,7 +143,6 @@ export const removeTags = (
 ): Promise<number> =>
   db.transaction().execute(async (trx) => {
     await lockData(trx, keys);
-    await separateCaptureTagsOf(trx, among(keys));
     const { rows } = await removeTagsFrom(trx, keys, tags);
     const removed = rows[0]?.removed ?? 0;
     if (!classifications) return removed;

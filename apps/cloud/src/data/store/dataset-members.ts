@@ -33,7 +33,7 @@ export const memberLabels = (trx: Trx, dataset: DatasetKey): AsyncGenerator<read
       'binaryData.imageProblem',
       'binaryData.imageUsedBits',
       'binaryData.tags',
-      sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
+      'binaryData.captureTags',
       sql<Labelled['classifications']>`(select coalesce(jsonb_agg(jsonb_build_object('label', c.label)), '[]')
           from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id)`.as(
         'classifications',

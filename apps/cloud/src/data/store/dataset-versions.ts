@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { datasetRules, type LabelCounts } from '@platform/contract/dataset-rules';
-import { PlatformError } from '@platform/contract/errors';
-import type { JobKind, Split } from '@platform/contract/job';
+import { datasetRules, type LabelCounts } from '@platform/contract/job/dataset-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobKind, Split } from '@platform/contract/job/job';
 import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { at, type Database, type Trx } from '../../database/database.ts';
@@ -11,7 +11,6 @@ import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { fileNotes, isLeftOut } from '../rules/usable-files.ts';
 import { countGroups, type GroupCounts, splitAdvice, splitProblem } from '../rules/split-checks.ts';
-import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 
 /** The same for all jobs: models on one dataset are comparable only if they share its split. */
@@ -97,7 +96,6 @@ const noImage = (files: number) => ({
 /** How `freeze` would split the dataset now. @throws PlatformError DATASET_TOO_LARGE */
 export async function assessDataset(db: Database, of: TrainingData): Promise<Assessment> {
   await requireCountable(db, of.dataset);
-  await separateDatasetTags(db, of.dataset);
   return db.transaction().execute((trx) => assess(trx, of));
 }
 
@@ -116,7 +114,6 @@ function countSplits(splits: readonly Split[]): Record<Split, number> {
  */
 export async function freeze(db: Database, blobs: BlobStore, of: TrainingData): Promise<Frozen> {
   await requireCountable(db, of.dataset);
-  await separateDatasetTags(db, of.dataset);
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -153,14 +150,12 @@ export async function writeVersion(
       id: randomUUID(),
       datasetId,
       manifestSha256: frozen.manifest.sha256,
-      pictures: images,
+      images,
       counts: JSON.stringify({ ...frozen.counts, splits: frozen.splits }),
       createdOn: at(now),
     })
     // An update without effect, so that the existing row is returned.
-    .onConflict((conflict) =>
-      conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures: images }),
-    )
+    .onConflict((conflict) => conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ images }))
     .returning('id')
     .executeTakeFirstOrThrow();
   return row.id;

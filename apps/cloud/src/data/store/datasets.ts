@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
 import { boundedList } from '../../database/bounded-list.ts';
@@ -7,7 +7,7 @@ import { at, type Database, sqlState, atUs } from '../../database/database.ts';
 import type { DatasetRow } from '../../database/training-schema.ts';
 import { boundsOf, byText } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import type { DatumKey } from './binary-data.ts';
 import { countMembers } from './dataset-members.ts';
 import { countSequences, mostSequences } from './sequences.ts';

@@ -1,15 +1,14 @@
 /** The images that a prediction reads, frozen as a manifest. */
 import { Readable } from 'node:stream';
-import { datasetRules } from '@platform/contract/dataset-rules';
-import { PlatformError } from '@platform/contract/errors';
-import type { ModelKind } from '@platform/contract/model-kinds';
+import { datasetRules } from '@platform/contract/job/dataset-rules';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { ModelKind } from '@platform/contract/job/model-kinds';
 import type { BlobStore } from '../../blobs/blob-store.ts';
 import type { Database, Trx } from '../../database/database.ts';
 import { labelsOf } from '../rules/dataset-rules.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { fileNotes, isLeftOut } from '../rules/usable-files.ts';
 import type { FullDatum } from './binary-data.ts';
-import { separateDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, members } from './dataset-members.ts';
 import type { Frozen } from './dataset-versions.ts';
 
@@ -29,7 +28,6 @@ export async function freezeForPrediction(db: Database, blobs: BlobStore, of: Pr
   const count = await countMembers(db, dataset);
   const limit = datasetRules.maxImages;
   if (count > limit) throw new PlatformError('DATASET_TOO_LARGE', { datasetId: dataset.id, count, limit });
-  await separateDatasetTags(db, dataset);
   const notes = fileNotes('predict');
   const counts = { images: 0 };
   const manifest = await db

@@ -4,7 +4,7 @@ import type { StoredBlob } from '../../blobs/blob-store.ts';
 import { noteForeignBlob } from '../../blobs/store/owned-blobs.ts';
 import { at, type Database, atUs } from '../../database/database.ts';
 import type { SequenceExportRow } from '../../database/training-schema.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import type { DatasetKey } from './dataset-members.ts';
 import { inSequence, type Sequence } from './sequences.ts';
 

@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { type Database, atUs } from '../../database/database.ts';
 import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import { data, type FullDatum } from './binary-data.ts';
 import type { DatasetKey } from './dataset-members.ts';
 

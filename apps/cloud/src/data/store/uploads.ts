@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { contentColumns } from '../../images/store/image-contents.ts';

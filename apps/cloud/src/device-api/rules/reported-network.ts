@@ -1,4 +1,10 @@
-import type { AgentReport, HostFacts, NetworkReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { readReportedDefaults } from '@platform/contract/config/device-defaults';
+import type {
+  AgentReport,
+  DeviceDefaults,
+  HostFacts,
+  NetworkReport,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 
 /** More than any agent of ours sends. */
 const mostLinks = 16;
@@ -17,6 +23,15 @@ export const boundedReport = (report: AgentReport): AgentReport => ({
   ...report,
   ...(report.network && { network: boundedNetwork(report.network) }),
   ...(report.facts && { facts: boundedFacts(report.facts) }),
+  ...(report.deviceDefaults && { deviceDefaults: boundedDefaults(report.deviceDefaults) }),
+});
+
+/** What cannot be read is left out: the form says that it does not know it. */
+const boundedDefaults = (defaults: DeviceDefaults): DeviceDefaults => ({
+  ...defaults,
+  ...(readReportedDefaults(defaults.agentJson) === undefined && { agentJson: '{}', isCut: true }),
+  file: text(defaults.file),
+  problem: text(defaults.problem),
 });
 
 const boundedFacts = (facts: HostFacts): HostFacts => ({
@@ -26,6 +41,7 @@ const boundedFacts = (facts: HostFacts): HostFacts => ({
   architecture: text(facts.architecture),
   distribution: text(facts.distribution),
   kernel: text(facts.kernel),
+  timeZone: name(facts.timeZone),
 });
 
 const boundedNetwork = (network: NetworkReport): NetworkReport => ({

@@ -2,10 +2,15 @@ import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
 import { type PendingSplit, type SplitColumns, splitOf } from '../../machines/store/machine-splits.ts';
+import { noteFirstReports } from '../../machines/store/install-keys.ts';
+import { noteServerStarts, type ReportedOrder, saveReportedOrders } from '../../machines/store/part-orders.ts';
+import { orderLifeMs, type StoredKind } from '../../machines/rules/part-orders.ts';
 import { restartLifeMs } from '../../machines/rules/restart-request.ts';
 import { ourAgentTag } from '../../releases/rules/update-info.ts';
 
 /** Stored data that the response to an agent is built from. */
+export type WaitingOrder = { id: string; kind: Exclude<StoredKind, 'restart server'>; expiresOn: number };
+
 export type PartSource = {
   revision: number;
   /** Hash of the saved configuration; null: none. */
@@ -21,6 +26,8 @@ export type PartSource = {
   /** A user requested a migration from another product's agent to ours, and it has not completed. */
   isMigrating: boolean;
   host: JsonObject | null;
+  /** Orders that wait for the machine; null: none. */
+  orders: readonly WaitingOrder[] | null;
   /** Absent: no run of its agent is to become a machine of its own. */
   split?: PendingSplit | null;
 };
@@ -31,7 +38,11 @@ export async function readPartSources(db: Database, ids: readonly string[]): Pro
     select part.id, part.revision, part.quarantine_clearance, part.host,
       case when part.system_upgrades > part.system_upgrades_done then part.system_upgrades else 0 end as system_upgrades,
       coalesce(part.restart_requested_on > now() - make_interval(secs => ${restartLifeMs / 1000}), false) as is_restart_wanted, part.migration_requested_on is not null as is_migrating, saved.config -> 'agent' as agent, saved.sha256 as config_sha256,
-      saved.config -> 'maintenance_window' as window, split.run_id as split_run, split.new_part_id as split_part,
+      saved.config -> 'maintenance_window' as window,
+      (select jsonb_agg(jsonb_build_object('id', id, 'kind', kind,
+          'expiresOn', extract(epoch from requested_on) * 1000 + ${orderLifeMs}) order by kind)
+         from part_order where part_id = part.id and kind <> 'restart server'
+          and state = 'waiting' and requested_on > now() - make_interval(secs => ${orderLifeMs / 1000})) as orders, split.run_id as split_run, split.new_part_id as split_part,
       split.code_seed as split_seed
     from part left join machine_split split on split.part_id = part.id left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision
     where part.id = any(${ids}::uuid[])`.execute(db);
@@ -47,7 +58,16 @@ export async function readPartSources(db: Database, ids: readonly string[]): Pro
 export type NewReport = {
   partId: string;
   host: JsonObject | undefined;
-  report: { bytes: Uint8Array; facts: JsonObject; systemUpgradesDone: number } | undefined;
+  report:
+    | {
+        bytes: Uint8Array;
+        facts: JsonObject;
+        systemUpgradesDone: number;
+        orders: readonly ReportedOrder[];
+        /** How long ago its machine server started; undefined: none runs, or it is not ready. */
+        serverStartedAgoMs: number | undefined;
+      }
+    | undefined;
   /** The run of the agent that sent the report; undefined: it is older and names none. */
   run?: Uint8Array | undefined;
 };
@@ -78,6 +98,18 @@ export async function saveReports(db: Database, reports: readonly NewReport[]): 
       ${rows.map(({ run }) => run && Buffer.from(run))}::bytea[]) new(id, host, report, facts, run)
     where part.id = new.id`.execute(db);
   await withdrawDone(db, rows);
+  const reported = rows.flatMap(({ partId, report }) => (report ? [{ partId, ...report }] : []));
+  await saveReportedOrders(db, reported);
+  await noteServerStarts(
+    db,
+    reported.flatMap(({ partId, serverStartedAgoMs: ago }) =>
+      ago === undefined ? [] : [{ partId, startedAgoMs: ago }],
+    ),
+  );
+  await noteFirstReports(
+    db,
+    reported.map(({ partId }) => partId),
+  );
 }
 
 /** Withdraws the requests of system upgrades that are reported as done, and has the cached answers built anew. */

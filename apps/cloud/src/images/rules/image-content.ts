@@ -1,5 +1,5 @@
 /** What a stored file is, as its decoder found. */
-import { usedBitsOf } from '@platform/contract/image-limits';
+import { usedBitsOf } from '@platform/contract/job/image-limits';
 
 export type ImageContent =
   | {

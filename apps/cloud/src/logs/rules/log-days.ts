@@ -1,10 +1,9 @@
+import { dayOf } from '../../database/rules/days.ts';
+
 const dayMs = 24 * 3_600_000;
 /** Lines may wait a long time on offline machines. A line from more than a day ahead comes from a wrong clock. */
 const pastDays = 29;
 const futureDays = 1;
-
-/** A date in PostgreSQL's format, for example 2026-11-23. */
-export const dayOf = (ms: number): string => new Date(Math.floor(ms / dayMs) * dayMs).toISOString().slice(0, 10);
 
 /**
  * The day of the partition that holds a line. It is the day of the line's own time, so that a late repetition meets the
@@ -19,7 +18,3 @@ export function partitionDay(timeMs: number, nowMs: number): { day: string; isOw
 /** Days that current lines may belong to. */
 export const openDays = (nowMs: number): string[] =>
   Array.from({ length: pastDays + futureDays + 1 }, (_, n) => dayOf(nowMs + (n - pastDays) * dayMs));
-
-/** A day expires when its last line is `keptDays` old. */
-export const isExpired = (day: string, keptDays: number, nowMs: number): boolean =>
-  Date.parse(day) + (keptDays + 1) * dayMs <= nowMs;

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
-import type { LogLevel } from '@platform/contract/log-levels';
-import type { LogTerm } from '@platform/contract/log-query';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { LogLevel } from '@platform/contract/logs/levels';
+import type { LogTerm } from '@platform/contract/logs/query';
 import { at, type Database, sqlState, type Trx } from '../../database/database.ts';
 import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
 import { levelColumn, matchesTerms } from './log-terms.ts';
@@ -49,7 +49,7 @@ export const countLines = (
     const { rows } = await sql<{ start: number; level: LogLevel; lines: number }>`
       select date_bin(${`${intervalMs} milliseconds`}::interval, time, to_timestamp(0)) as start, ${levelColumn} as level,
              count(*) as lines
-        from part_log_line where part_id = any(${[...search.partIds]}::uuid[]) and ${within(search)}
+        from part_log where part_id = any(${[...search.partIds]}::uuid[]) and ${within(search)}
        group by 1, 2 order by 1`.execute(trx);
     return rows;
   });
@@ -76,7 +76,7 @@ async function readSlice(trx: Trx, search: LogSearch): Promise<FoundLine[]> {
            extract(epoch from time) * 1000000 as time_us,
            to_char(time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US') as utc
       from unnest(${[...search.partIds]}::uuid[]) as part(id) cross join lateral (
-        select id, boot_id, sequence, level, host, logger_name, message, rest, time from part_log_line
+        select id, boot_id, sequence, level, host, logger_name, message, rest, time from part_log
          where part_id = part.id and ${start} and ${within(search)} order by ${order} limit ${limit}
       ) line order by ${isAscending ? sql`time, line.id` : sql`time desc, line.id desc`} limit ${limit}`.execute(trx);
   return rows.map(({ utc, ...row }) => ({

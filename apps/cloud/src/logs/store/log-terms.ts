@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { levelNames, type LogLevel } from '@platform/contract/log-levels';
-import type { LogTerm } from '@platform/contract/log-query';
+import { levelNames, type LogLevel } from '@platform/contract/logs/levels';
+import type { LogTerm } from '@platform/contract/logs/query';
 import { databaseExpression } from '../log-expression.ts';
 
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (found) => `\\${found}`);
@@ -59,7 +59,7 @@ function ofTerm(term: LogTerm): RawBuilder<boolean> {
 }
 
 /**
- * Whether a line of `part_log_line` matches all terms.
+ * Whether a line of `part_log` matches all terms.
  *
  * @throws PlatformError LOG_EXPRESSION_NOT_VALID
  */

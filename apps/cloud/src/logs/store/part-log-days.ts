@@ -1,83 +1,9 @@
 import { sql } from 'kysely';
-import { partitionDay } from '../rules/log-days.ts';
-import { type Database, sqlState } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 
-/** Arbitrary, but the same in every version: only one process at a time creates partitions. */
-const lockKey = 7_236_511;
-const tableOf = (day: string): string => `part_log_${day.replaceAll('-', '')}`;
 /** Approximate bytes of a row on disk besides its texts. */
 const rowBytes = 200;
 const bytesOf = sql.raw(`pg_column_size(message) + coalesce(pg_column_size(rest), 0) + ${rowBytes}`);
-
-/** Creates missing partitions of these days. Each is attached when complete, so that writers do not wait. */
-export async function createLogDays(db: Database, days: Iterable<string>): Promise<void> {
-  const wanted = [...days];
-  const existing = new Set(await logDays(db));
-  for (const day of wanted.filter((one) => !existing.has(one))) {
-    await db.transaction().execute(async (trx) => {
-      await sql`select pg_advisory_xact_lock(${lockKey})`.execute(trx);
-      if ((await logDays(trx)).includes(day)) return;
-      const [table, from] = [sql.ref(tableOf(day)), sql.lit(day)];
-      await sql`create table ${table} (like part_log including all)`.execute(trx);
-      const next = sql.lit(new Date(Date.parse(day) + 24 * 3_600_000).toISOString().slice(0, 10));
-      await sql`alter table part_log attach partition ${table} for values from (${from}) to (${next})`.execute(trx);
-    });
-  }
-}
-
-/** Days that have a partition, oldest first. */
-export async function logDays(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    select child.relname as name from pg_inherits join pg_class child on child.oid = inhrelid
-     where inhparent = 'part_log'::regclass order by 1`.execute(db);
-  return rows.map(({ name }) => name.replace(/^part_log_(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
-}
-
-const lockNotAvailable = '55P03';
-
-/** Drops a day. Gives up if a long read holds its lock; the next sweep retries. @returns whether it was dropped. */
-export async function dropLogDay(db: Database, day: string): Promise<boolean> {
-  try {
-    await db.transaction().execute(async (trx) => {
-      // Writers queue behind this lock, so the wait for it must be short.
-      await sql`set local lock_timeout = '1s'`.execute(trx);
-      await sql`drop table if exists ${sql.ref(tableOf(day))}`.execute(trx);
-      await sql`delete from part_log_size where day = ${day}::date`.execute(trx);
-    });
-    return true;
-  } catch (error) {
-    if (sqlState(error) === lockNotAvailable) return false;
-    throw error;
-  }
-}
-
-/** Moves some lines from before the partitioning. @returns how many. */
-export const moveUndatedLines = async (db: Database, nowMs: number, limit: number): Promise<number> => {
-  const { rows } = await sql<{ id: number; partId: string; ms: number }>`
-    select part_id, id, extract(epoch from time) * 1000 as ms from part_log_undated order by part_id, id limit ${limit}`.execute(
-    db,
-  );
-  if (rows.length === 0) return 0;
-  const days = rows.map(({ ms }) => partitionDay(Number(ms), nowMs).day);
-  await createLogDays(db, new Set(days));
-  await sql`
-    with line as (
-      select * from unnest(${rows.map((row) => row.partId)}::uuid[], ${rows.map((row) => row.id)}::bigint[], ${days}::date[])
-        line(part_id, id, day)
-    ), gone as (
-      delete from part_log_undated old using line where old.part_id = line.part_id and old.id = line.id
-      returning old.*, line.day
-    ), moved as (
-      insert into part_log (id, org_id, part_id, day, boot_id, sequence, time, level, host, logger_name, message, rest)
-      select id, org_id, part_id, day, boot_id, sequence, time, level, host, logger_name, message, rest from gone
-      on conflict do nothing
-      returning part_id, day, ${bytesOf} as bytes
-    )
-    insert into part_log_size (part_id, day, bytes)
-    select part_id, day, sum(bytes) from moved group by part_id, day
-    on conflict (part_id, day) do update set bytes = part_log_size.bytes + excluded.bytes`.execute(db);
-  return rows.length;
-};
 
 /** Measures the lines that arrived since the last call. @returns whether there may be more. */
 export const measureLogs = (db: Database, limit: number): Promise<boolean> =>
@@ -133,3 +59,7 @@ export async function trimLogs(
 export const forgetLogSizes = async (db: Database, partId: string): Promise<void> => {
   await sql`delete from part_log_size where part_id = ${partId}`.execute(db);
 };
+
+/** Forgets the measured sizes of a day. */
+export const forgetDaySizes = (db: Database, day: string): Promise<unknown> =>
+  sql`delete from part_log_size where day = ${day}::date`.execute(db);

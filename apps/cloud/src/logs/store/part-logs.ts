@@ -52,11 +52,9 @@ export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs
         ${column((row) => days.get(row)?.day ?? null)}::date[], ${column((row) => (days.get(row)?.isOwn ? 1 : 0))}::integer[])
         with ordinality as new(part_id, boot_id, sequence, time_us, level, host, logger_name, message, rest, day, is_own, n)
       join known on known.id = part_id
-      -- Stored before there were days, or on the day of an earlier arrival.
-      where not exists (select from part_log_undated old where old.part_id = new.part_id
+      -- It may be stored on the day of an earlier arrival.
+      where is_own = 1 or not exists (select from part_log old where old.part_id = new.part_id
               and old.boot_id = new.boot_id and old.sequence = new.sequence)
-        and (is_own = 1 or not exists (select from part_log old where old.part_id = new.part_id
-              and old.boot_id = new.boot_id and old.sequence = new.sequence))
       order by n
       on conflict (part_id, boot_id, sequence, day) do nothing
       returning part_id)
@@ -119,7 +117,7 @@ export async function readLogs(db: Database, { limit, ...query }: LogQuery): Pro
 
 async function readSlice(db: Database, query: LogQuery): Promise<(LogRow & { size: number })[]> {
   let rows = db
-    .selectFrom('partLogLine')
+    .selectFrom('partLog')
     .select([
       'id',
       'bootId',
@@ -151,7 +149,7 @@ async function readSlice(db: Database, query: LogQuery): Promise<(LogRow & { siz
 export const lastLogId = async (db: Database, partId: string): Promise<number> =>
   (
     await db
-      .selectFrom('partLogLine')
+      .selectFrom('partLog')
       .select('id')
       .where('partId', '=', partId)
       .orderBy('id', 'desc')

@@ -73,7 +73,6 @@ async function readStored(db: Database, rows: readonly NewLogRow[], nowMs: numbe
   const isThat = sql`old.part_id = new.part_id and old.boot_id = new.boot_id and old.sequence = new.sequence`;
   const { rows: found } = await sql<StoredLine>`
     select ${line} from ${wanted} join part_log old on ${isThat} and old.day = new.day where is_own = 1
-    union all select ${line} from ${wanted} join part_log old on ${isThat} where is_own = 0
-    union all select ${line} from ${wanted} join part_log_undated old on ${isThat}`.execute(db);
+    union all select ${line} from ${wanted} join part_log old on ${isThat} where is_own = 0`.execute(db);
   return found.map((one) => ({ ...one, sequence: Number(one.sequence), timeUs: Number(one.timeUs) }));
 }

@@ -12,7 +12,7 @@ import {
   SliceState,
   type SliceStatusSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { reportValidMs } from '@platform/contract/report-age';
+import { reportValidMs } from '@platform/contract/machine/report-age';
 import { type ConfigFacts, deriveConfigStatus, type SavedConfig } from './config-status.ts';
 
 type Slice = MessageInitShape<typeof SliceStatusSchema>;

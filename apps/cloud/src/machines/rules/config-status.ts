@@ -13,7 +13,7 @@ import {
   SliceState,
   type SliceStatus,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { reportValidMs } from '@platform/contract/report-age';
+import { reportValidMs } from '@platform/contract/machine/report-age';
 import type { Online } from './online.ts';
 
 /** The newest saved configuration of a part. Times in ms since 1970. */

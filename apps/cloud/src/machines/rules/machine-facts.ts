@@ -1,8 +1,8 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import type { ActingAgent } from '@platform/contract/config-effect';
-import type { ServerFacts } from '@platform/contract/config-references';
+import type { ActingAgent } from '@platform/contract/config/effect';
+import type { ServerFacts } from '@platform/contract/config/references';
 import { type AgentReport, AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { platformServerKnowledge, type ServerKnowledge } from '@platform/contract/server-resources';
+import { platformServerKnowledge, type ServerKnowledge } from '@platform/contract/machine-server/resources';
 import { ourAgentTag } from '../../releases/rules/update-info.ts';
 import { desiredProgramsOf } from '../../releases/rules/desired-programs.ts';
 
@@ -46,7 +46,11 @@ export function hasOtherAgent(part: { host: Host | null } | undefined): boolean 
   return !(Array.isArray(tags) && tags.includes(ourAgentTag));
 }
 
-const knowledgeOf = ({ models, packageTypes }: NonNullable<AgentReport['serverKnowledge']>): ServerKnowledge => ({
+const knowledgeOf = ({
+  models,
+  packageTypes,
+  schemasSha256,
+}: NonNullable<AgentReport['serverKnowledge']>): ServerKnowledge => ({
   models: models.map(({ kind, type, model, references }) => ({
     kind: kind === 'component' ? 'component' : 'service',
     type,
@@ -54,6 +58,7 @@ const knowledgeOf = ({ models, packageTypes }: NonNullable<AgentReport['serverKn
     references: references.map(({ attribute, type: of }) => ({ attribute, type: of })),
   })),
   packageTypes,
+  ...(schemasSha256 !== '' && { schemasSha256 }),
 });
 
 /** What is known about the machine server that will run a configuration. */

@@ -1,14 +1,14 @@
+import type { ConditionCode } from '@platform/contract/conditions/conditions';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   type AgentReport,
   type AgentReportSchema,
   ConfigSlice,
-  Severity,
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 
-import { PlatformError } from '@platform/contract/errors';
-import { isProvenUrl } from '@platform/contract/proven-url';
+import { isProvenUrl } from '@platform/contract/provisioning/proven-url';
+import { noticedCondition } from './noticed-condition.ts';
 
 type Host = { readonly [key: string]: unknown };
 
@@ -63,15 +63,12 @@ export function otherAgentReport(
       appliedRevision: received,
       reason,
     })),
-    conditions: left?.conditions.filter(({ code }) => code === 'MIGRATION_FAILED') ?? [],
+    conditions: left?.conditions.filter(({ code }) => code === ('MIGRATION_FAILED' satisfies ConditionCode)) ?? [],
   };
 }
 
 /** The condition while nothing is published that the other agent could run. */
-export function noReleaseCondition() {
-  const { code, what, remedy } = new PlatformError('OTHER_AGENT_NO_RELEASE');
-  return { code, severity: Severity.NOTE, message: what, remedy };
-}
+export const noReleaseCondition = () => noticedCondition('OTHER_AGENT_NO_RELEASE', {});
 
 /** The URL by which the other agent reaches this server if ours could not trust its release keys there. */
 export function unprovenUrl(host: Host): string | undefined {
@@ -83,11 +80,5 @@ export function unprovenUrl(host: Host): string | undefined {
 export function migrationCondition(host: Host, version: string | undefined) {
   if (version === undefined || host['agent_installed'] !== version || host['agent_version'] === version)
     return undefined;
-  return {
-    code: 'MIGRATION_WAITING',
-    severity: Severity.WARNING,
-    message: `The other agent downloaded platform-agent ${version} and still runs.`,
-    remedy:
-      'It restarts as soon as its machine server allows it. If it has restarted meanwhile, platform-agent did not start: look at journalctl -u viam-agent there, or publish a version that starts and ask again.',
-  };
+  return noticedCondition('MIGRATION_WAITING', { version });
 }

@@ -1,6 +1,5 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
-import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { noticedCondition } from './noticed-condition.ts';
 
 /** The condition clears after this time without such a line or sample. */
 export const repeatedQuietMs = 24 * 3_600_000;
@@ -24,10 +23,10 @@ export function repeatedLinesCondition(of: Repeated, nowMs: number) {
   if (recent.length === 0) return [];
   const last = Math.max(...recent.map(({ on }) => on));
   const count = recent.map(({ number, one }) => `${number} ${one}${number === 1 ? '' : 's'}`).join(' and ');
-  const { code, what, remedy } = new PlatformError('SPOOL_REPEATED', {
+  const condition = noticedCondition('SPOOL_REPEATED', {
     count,
     last: new Date(last).toISOString(),
     hours: repeatedQuietMs / 3_600_000,
   });
-  return [{ code, severity: Severity.WARNING, message: what, remedy, since: timestampFromMs(last) }];
+  return [{ ...condition, since: timestampFromMs(last) }];
 }

@@ -1,6 +1,6 @@
 import type { AgentReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { FactName } from '@platform/contract/machine-fields';
-import { bootReasons } from '@platform/contract/program-states';
+import type { FactName } from '@platform/contract/machine/fields';
+import { bootReasons } from '@platform/contract/machine/program-states';
 
 /** PostgreSQL's JSON cannot contain NUL. */
 const clean = (text: string | undefined): string | undefined =>

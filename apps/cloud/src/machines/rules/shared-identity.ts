@@ -1,6 +1,5 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { PlatformError } from '@platform/contract/errors';
-import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { noticedCondition } from './noticed-condition.ts';
 import { isOtherRun } from './other-agent-run.ts';
 import { type AgentRun, runLifeMs, sharingRuns } from './sharing-runs.ts';
 
@@ -77,20 +76,20 @@ function placeOf(run: AgentRun): string {
 }
 
 export function bothAgentsCondition({ ours, other }: BothAgents) {
-  const { code, what, remedy } = new PlatformError('AGENTS_BOTH_RUN', {
+  const condition = noticedCondition('AGENTS_BOTH_RUN', {
     ours: placeOf(ours),
     other: other.address || 'an unknown address',
     minutes: sharedMinutes,
   });
   const since = timestampFromMs(Math.round(Math.max(ours.firstSeen, other.firstSeen)));
-  return { code, severity: Severity.ERROR, message: what, remedy, since };
+  return { ...condition, since };
 }
 
 export function sharingCondition(sharing: Sharing, name: string) {
   const { runs, split } = sharing;
   const [first] = runs;
   const last = lastRun(sharing);
-  const { code, what, remedy } = new PlatformError('IDENTITY_SHARED', {
+  const condition = noticedCondition('IDENTITY_SHARED', {
     first: placeOf(first),
     second: placeOf(last),
     ...(runs.length > 2 && { more: runs.length - 2 }),
@@ -100,5 +99,5 @@ export function sharingCondition(sharing: Sharing, name: string) {
     minutes: sharedMinutes,
   });
   const since = timestampFromMs(Math.round(runs[1].firstSeen));
-  return { code, severity: Severity.ERROR, message: what, remedy, since };
+  return { ...condition, since };
 }

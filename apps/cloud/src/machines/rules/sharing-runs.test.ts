@@ -56,6 +56,13 @@ const never: Readonly<Record<string, readonly Delivered[]>> = {
     agent('b', 610, 700),
     agent('a', 720, 4_000).map(([id, at, uptime]): Delivered => [id, at, uptime + 600]),
   ),
+  // As a virtual machine that is restored, and then loses its power.
+  'a memory that was set back to before a restart, and a restart after that': byArrival(
+    agent('a', 0, 120),
+    agent('b', 125, 160),
+    agent('a', 180, 300).map(([id, at, uptime]): Delivered => [id, at, uptime + 100]),
+    agent('c', 320, 1_400),
+  ),
   'a machine that was suspended, and then restarted': byArrival(
     agent('a', 0, 300),
     agent('a', 30_000, 30_500).map(([id, at, uptime]): Delivered => [id, at, uptime + 300]),
@@ -119,6 +126,13 @@ test('a restart of one of them does not hide the other; a third one is listed', 
   const restarted = byArrival(agent('a', 0, 1_000), agent('b', 300, 3_000), agent('c', 1_010, 3_000));
   assert.equal(sharedAfter(restarted), 'b c');
   assert.equal(sharedAfter(byArrival(agent('a', 0, 999), agent('b', 100, 999), agent('c', 200, 999))), 'a b c');
+});
+
+test('one that is restarted after the other has gone is not shared with its own earlier start', () => {
+  const checks = byArrival(agent('a', 0, 3_000), agent('b', 300, 1_000), agent('c', 3_003, 4_000));
+  const since = checks.filter(([, at]) => at <= 3_000).length;
+  assert.equal(sharedAfter(checks.slice(0, since)), '', 'it has ended');
+  for (let end = since; end <= checks.length; end++) assert.equal(sharedAfter(checks.slice(0, end)), '');
 });
 
 test('an earlier start of the same computer is not listed among those that share an identity', () => {

@@ -72,15 +72,16 @@ export function noteSent(run: AgentRun & { times: RunTimes }, runs: readonly Age
 /**
  * The runs that share the credentials of a part now, by their first check; undefined: only one has checked in for a
  * while. Both must have gone on after the other: a machine that was set back to an earlier state of its memory has a run
- * that returns, but only one that goes on.
+ * that returns, but only one that goes on. A run that returned once, and ended before a later one began, is an earlier
+ * start of the same computer.
  */
 export function sharingRuns<R extends AgentRun>(runs: readonly R[], now: number): [R, R, ...R[]] | undefined {
   const live = withOneOther(runs.filter(({ lastSent }) => now - lastSent <= runLifeMs)).toSorted(
     (a, b) => a.firstSeen - b.firstSeen,
   );
-  const isShared = live.some(({ returnedOn, firstSeen }) =>
-    live.some((other) => returnedOn !== undefined && other.firstSeen > firstSeen && other.lastSent > returnedOn),
-  );
+  const areBeside = ({ firstSeen, lastSent, returnedOn = Infinity }: R, later: R): boolean =>
+    later.firstSeen > firstSeen && lastSent >= later.firstSeen + proofMs && later.lastSent > returnedOn;
+  const isShared = live.some((one) => live.some((later) => areBeside(one, later)));
   // A run that did not go on beside a later one is an earlier start of the same computer.
   const going = live.filter((one) => one.returnedOn !== undefined || one === live.at(-1));
   // An agent of another product reports least: it is never the first.

@@ -1,7 +1,7 @@
 import { type Expression, type ExpressionBuilder, sql } from 'kysely';
-import type { QueryTerm } from '@platform/contract/machine-query';
-import type { MachineSort } from '@platform/contract/machine-sort';
-import { isUuid } from '@platform/contract/names';
+import type { QueryTerm } from '@platform/contract/machine/query';
+import type { MachineSort } from '@platform/contract/machine/sort';
+import { isUuid } from '@platform/contract/text/names';
 import { type Bounded, boundsOf, byText, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { Reach } from '../../access/rules/permissions.ts';
 import type { MachinePlace } from '../../rpc/rules/page-tokens.ts';
@@ -34,6 +34,8 @@ export type MachineFilter = {
   query?: { readonly terms: readonly QueryTerm[]; readonly contacts: Contacts };
   /** ID of the machine or of its main part. */
   id?: string;
+  /** IDs of machines. */
+  ids?: readonly string[];
   /** One of these names. */
   names?: readonly string[];
 };
@@ -48,7 +50,8 @@ const within = ({ reach, orgId }: MachineFilter, eb: Machines) => [
   ...(orgId === undefined ? [] : [eb('part.orgId', '=', orgId)]),
 ];
 
-const chosen = ({ orgId, locationIds, query, id, names }: MachineFilter, eb: Machines) => [
+const chosen = ({ orgId, locationIds, query, id, ids, names }: MachineFilter, eb: Machines) => [
+  ...(ids === undefined ? [] : [sql<boolean>`machine.id = any(${ids}::uuid[])`]),
   ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
   ...(id === undefined ? [] : [sql<boolean>`(machine.id = ${id}::uuid or part.id = ${id}::uuid)`]),
   ...(names === undefined ? [] : [sql<boolean>`machine.name = any(${names}::text[])`]),
@@ -107,6 +110,9 @@ const machines = (db: Database) =>
     .selectFrom('part')
     .innerJoin('machine', 'machine.id', 'part.machineId')
     .innerJoin('location', 'location.id', 'machine.locationId');
+
+/** The machines of a filter, to select from part, machine and location. */
+export const matchingMachines = (db: Database, filter: MachineFilter) => machines(db).where(matching(filter));
 
 /** How many machines the caller may see, and how many of them match. */
 export const countMachines = (db: Database, filter: MachineFilter): Promise<{ total: number; matching: number }> =>

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
-import { newSetUpCode } from '@platform/contract/set-up-code';
+import { newSetUpCode } from '@platform/contract/provisioning/set-up-code';
 import { recordChange } from '../../database/changes.ts';
 import { at, type Database } from '../../database/database.ts';
 import type { OpenSplit } from '../rules/shared-identity.ts';

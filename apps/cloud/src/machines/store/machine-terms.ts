@@ -1,8 +1,8 @@
 // Terms of queries and orders of machines in SQL, over the tables part, machine and location.
 import { type RawBuilder, sql } from 'kysely';
-import { type Comparison, type Operator, versionNumbers } from '@platform/contract/machine-fields';
-import type { QueryTerm } from '@platform/contract/machine-query';
-import type { MachineSort, SortKey } from '@platform/contract/machine-sort';
+import { type Comparison, type Operator, versionNumbers } from '@platform/contract/machine/fields';
+import type { QueryTerm } from '@platform/contract/machine/query';
+import type { MachineSort, SortKey } from '@platform/contract/machine/sort';
 import { uninstallLateMs } from '../rules/online.ts';
 
 /** The last contacts that are newer than the database, and what they mean. All times are in ms. */
@@ -30,13 +30,13 @@ const comparisons = {
 } as const satisfies Record<Exclude<Operator, '~'>, unknown>;
 
 /** For comparisons without case and forms of Unicode. The database folds both sides, so that they are folded alike. */
-const folded = (text: Value<string>): Value<string> => sql`lower(normalize(${text}, NFKC))`;
+export const folded = (text: Value<string>): Value<string> => sql`lower(normalize(${text}, NFKC))`;
 const contains = (text: Value<string>, wanted: string): Value<boolean> =>
   sql`position(${folded(sql`${wanted}::text`)} in ${folded(text)}) > 0`;
 
-const factOf = (name: string): Value<string> => sql`(part.facts ->> ${name}::text)`;
+export const factOf = (name: string): Value<string> => sql`(part.facts ->> ${name}::text)`;
 /** The report of another product's agent is its host information. */
-const versionOf = (program: 'agent' | 'server'): Value<string> => {
+export const versionOf = (program: 'agent' | 'server'): Value<string> => {
   const name = `${program}_version`;
   return sql`coalesce(nullif(part.facts ->> ${name}::text, ''), nullif(part.host ->> ${name}::text, ''))`;
 };
@@ -50,7 +50,7 @@ const numbersOf = (version: Value<string>): Value<number[]> =>
 const seenOf = ({ seen }: Contacts): Value<number> =>
   sql`coalesce((${seen}::jsonb ->> part.id::text)::double precision,
     extract(epoch from part.last_seen) * 1000)`;
-const stateOf = (contacts: Contacts): Value<string> => {
+export const stateOf = (contacts: Contacts): Value<string> => {
   const seen = seenOf(contacts);
   return sql`case
     when part.uninstalled_on is not null
@@ -81,6 +81,23 @@ const conditionHolds = (operator: Operator, value: string): Value<boolean> => {
   return operator === '=' ? named : sql`not ${named}`;
 };
 
+const tagHolds = (operator: Operator, value: string): Value<boolean> => {
+  if (operator === '~')
+    return sql`exists (select from unnest(machine.tags) tag where position(${value}::text in tag) > 0)`;
+  const isTagged = sql<boolean>`machine.tags @> array[${value}::text]`;
+  return operator === '!=' ? sql`not ${isTagged}` : isTagged;
+};
+
+const operationHolds = (operator: Operator, value: string): Value<boolean> => {
+  const [number, result] = value.split('/');
+  const ofResult = result === undefined ? sql`true` : sql`one.state = ${result}`;
+  const isIn = sql<boolean>`exists (
+    select from bulk_machine one join bulk_operation operation on operation.id = one.operation_id
+     where one.machine_id = machine.id and operation.org_id = machine.org_id
+       and operation.number = ${Number(number)}::int and ${ofResult})`;
+  return operator === '!=' ? sql`not ${isIn}` : isIn;
+};
+
 const numberHolds = (fact: Value<number>, operator: Operator, value: number): Value<boolean> =>
   sql`${fact} ${comparisons[operator === '~' ? '=' : operator]} ${value}::double precision`;
 
@@ -105,6 +122,10 @@ function comparisonHolds({ field, operator, value }: Comparison, contacts: Conta
       return either(sql`location.name`, sql`location.id`);
     case 'host':
       return textHolds(factOf('hostname'), operator, text);
+    case 'tag':
+      return tagHolds(operator, text);
+    case 'operation':
+      return operationHolds(operator, text);
     case 'state':
       return sql`${stateOf(contacts)} ${comparisons[operator === '!=' ? '!=' : '=']} ${text}`;
     case 'seen':
@@ -123,7 +144,8 @@ function comparisonHolds({ field, operator, value }: Comparison, contacts: Conta
 const startsId = /^[0-9a-f]{4}[0-9a-f-]{0,32}$/i;
 
 function wordHolds(text: string): Value<boolean> {
-  const named = sql<boolean>`${contains(sql`machine.name`, text)} or ${contains(factOf('hostname'), text)}`;
+  const texts = sql<string>`concat_ws(chr(10), machine.name, ${factOf('hostname')}, array_to_string(machine.tags, chr(10)))`;
+  const named = contains(texts, text);
   if (!startsId.test(text)) return sql`(${named})`;
   const id = text.toLowerCase();
   return sql`(${named} or starts_with(machine.id::text, ${id}) or starts_with(part.id::text, ${id}))`;
@@ -139,6 +161,8 @@ export function termHolds(term: QueryTerm, contacts: Contacts): Value<boolean> {
 const stateRank = (contacts: Contacts): Value<number> =>
   sql`array_position(array['offline', 'awaiting', 'online', 'uninstalled'], ${stateOf(contacts)})`;
 
+const numberOf = (fact: string): Value<number> => sql`${factOf(fact)}::double precision`;
+
 /** How long ago the contact was, in ascending order as "seen<1h" compares it. */
 const orders: Readonly<Record<SortKey, (contacts: Contacts) => Value<unknown>>> = {
   name: () => sql`machine.name`,
@@ -148,6 +172,16 @@ const orders: Readonly<Record<SortKey, (contacts: Contacts) => Value<unknown>>> 
   server: () => numbersOf(versionOf('server')),
   revision: () => sql`part.revision`,
   seen: (contacts) => sql`-${seenOf(contacts)}`,
+  condition: () => folded(factOf('condition')),
+  tag: () => sql`nullif(array_to_string(machine.tags, ' '), '')`,
+  host: () => folded(factOf('hostname')),
+  platform: () => folded(factOf('platform')),
+  os: () => folded(factOf('os')),
+  model: () => folded(factOf('model')),
+  kernel: () => folded(factOf('kernel')),
+  disk_free: () => numberOf('disk_free'),
+  memory: () => numberOf('memory'),
+  temperature: () => numberOf('temperature'),
 };
 
 /** Equal ones by name; machines without a value come last. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
-import { isUuid } from '@platform/contract/names';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { isUuid } from '@platform/contract/text/names';
 import { hashSecret, randomSecret, seal, unseal } from '../../access/secrets.ts';
 import { recordChange } from '../../database/changes.ts';
 import { at, type Database, sqlState } from '../../database/database.ts';
@@ -17,6 +17,7 @@ export type PartRow = {
   machineCreatedOn: number;
   locationId: string;
   locationName: string;
+  tags: string[];
   name: string;
   isMain: boolean;
   createdOn: number;
@@ -62,6 +63,7 @@ export const partRows = (db: Database) =>
       'machine.createdOn as machineCreatedOn',
       'machine.locationId',
       'location.name as locationName',
+      'machine.tags',
     ]);
 
 export const findPart = async (db: Database, id: string): Promise<PartRow | undefined> =>

@@ -3,6 +3,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { sql } from 'kysely';
 import { type SampleBatch, SampleBatchSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { at, type Database, type Trx } from '../../database/database.ts';
+import { dayOf } from '../../database/rules/days.ts';
 import {
   mostSamplesPerDay,
   newSamples,
@@ -17,7 +18,7 @@ export type NewSamples = { partId: string; batch: SampleBatch };
 /** What is stored of one spool of a part: rows that a batch may repeat. */
 type StoredSpool = {
   runs: SampleRun[];
-  /** Highest stored sequence; 0: none, or only rows of earlier versions, which have no sequences. */
+  /** Highest stored sequence; 0: none. */
   highest: number;
 };
 
@@ -26,8 +27,10 @@ type SampleRow = { partId: string; spool: string } & SampleRun;
 /**
  * Stores the samples that are new. A sample is named by its spool and sequence for as long as it is stored: a machine
  * whose folder was copied, or put back, sends earlier ones again. Ignores samples of a deleted part.
+ *
+ * @param day - on which they arrive; its partition must exist.
  */
-export async function saveSamples(db: Database, all: readonly NewSamples[]): Promise<void> {
+export async function saveSamples(db: Database, all: readonly NewSamples[], day: string): Promise<void> {
   // Sorted by ID, so that two writers cannot deadlock.
   const ids = [...new Set(all.map(({ partId }) => partId))].toSorted();
   await db.transaction().execute(async (trx) => {
@@ -47,10 +50,7 @@ export async function saveSamples(db: Database, all: readonly NewSamples[]): Pro
       const key = keyOf({ partId, batch });
       const spool = stored.get(key) ?? { runs: [], highest: 0 };
       const isCurrent = batch.spoolId === state.spoolId;
-      // Rows of an earlier version have no sequences: the state says how far it came.
-      const unnumbered = isCurrent && spool.highest === 0 && stored.has(key) ? state.lastSequence : 0;
-      const later = samples.filter(({ sequence }) => sequence > unnumbered);
-      const found = newSamples(later, spool.runs, mostSamplesPerDay - state.dayCount);
+      const found = newSamples(samples, spool.runs, mostSamplesPerDay - state.dayCount);
       if (found.runs.length === 0) continue;
       const last = samples.at(-1)!.sequence;
       stored.set(key, { runs: [...spool.runs, ...found.runs], highest: Math.max(spool.highest, last) });
@@ -63,7 +63,7 @@ export async function saveSamples(db: Database, all: readonly NewSamples[]): Pro
       });
     }
     if (rows.length === 0) return;
-    await insertRows(trx, rows);
+    await insertRows(trx, rows, day);
     await saveStates(trx, new Set(rows.map(({ partId }) => partId)), states);
     for (const [partId, samples] of different) await countDifferent(trx, partId, samples);
   });
@@ -117,10 +117,10 @@ async function readStored(
   return found;
 }
 
-async function insertRows(trx: Trx, rows: readonly SampleRow[]): Promise<void> {
+async function insertRows(trx: Trx, rows: readonly SampleRow[], day: string): Promise<void> {
   const spans = rows.map(({ batch }) => spanOf(batch));
-  await sql`insert into part_sample (part_id, spool, first_sequence, last_sequence, first_time, last_time, batch)
-    select id, spool, first_sequence, last_sequence, to_timestamp(first), to_timestamp(last), batch
+  await sql`insert into part_sample (part_id, day, spool, first_sequence, last_sequence, first_time, last_time, batch)
+    select id, ${day}::date, spool, first_sequence, last_sequence, to_timestamp(first), to_timestamp(last), batch
       from unnest(${rows.map((row) => row.partId)}::uuid[], ${rows.map((row) => row.spool)}::bigint[],
         ${rows.map((row) => row.firstSequence)}::bigint[], ${rows.map((row) => row.lastSequence)}::bigint[],
         ${spans.map((span) => span.firstTime)}::double precision[],
@@ -149,10 +149,16 @@ const countDifferent = (trx: Trx, partId: string, samples: number): Promise<unkn
     .where('id', '=', partId)
     .execute();
 
+/** How far the clock of a machine may be ahead. */
+const skewMs = 24 * 3_600_000;
+
 /** More than a machine that sends each sample alone makes in a month. */
 const mostBatches = 50_000;
 
-/** Batches with samples of a span, in ms since 1970, the newest first. */
+/**
+ * Batches with samples of a span, in ms since 1970, the newest first. Samples arrive after they were made, so the days
+ * before the span are not read, except one.
+ */
 export async function readSamples(
   db: Database,
   partId: string,
@@ -161,13 +167,7 @@ export async function readSamples(
   const { rows } = await sql<{ batch: Buffer }>`
     select batch from part_sample
       where part_id = ${partId} and last_time >= ${at(from)} and first_time <= ${at(until)}
+        and day >= ${dayOf(Math.max(0, from - skewMs))}::date
       order by last_time desc limit ${mostBatches}`.execute(db);
   return rows.map(({ batch }) => fromBinary(SampleBatchSchema, batch));
-}
-
-/** Deletes batches that were stored before `before` (ms since 1970), at most `limit`. @returns their number. */
-export async function removeOldSamples(db: Database, before: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from part_sample where ctid = any(array(
-    select ctid from part_sample where stored_on < ${at(before)} order by stored_on limit ${limit}))`.execute(db);
-  return Number(numAffectedRows ?? 0n);
 }

@@ -1,7 +1,8 @@
 import { createHmac, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
-import { newSetUpCode, similarSetUpCodes } from '@platform/contract/set-up-code';
+import { newSetUpCode, similarSetUpCodes } from '@platform/contract/provisioning/set-up-code';
 import { hashSecret } from '../../access/secrets.ts';
+import type { Maker } from '../../access/store/makers.ts';
 import { at, type Database } from '../../database/database.ts';
 
 export const setUpCodeHash = (key: Buffer, code: string): Buffer =>
@@ -10,12 +11,18 @@ export const setUpCodeHash = (key: Buffer, code: string): Buffer =>
 /**
  * Replaces the code of a part.
  *
- * @param of - `expiresOn`: ms since 1970; `key`: secret of the installation.
+ * @param of - `expiresOn`: ms since 1970; `key`: secret of the installation; `madeBy`: undefined: the server itself.
  * @returns the code, which is not stored.
  */
 export async function replaceSetUpCode(
   db: Database,
-  { partId, orgId, expiresOn, key }: { partId: string; orgId: string; expiresOn: number; key: Buffer },
+  {
+    partId,
+    orgId,
+    expiresOn,
+    key,
+    madeBy,
+  }: { partId: string; orgId: string; expiresOn: number; key: Buffer; madeBy?: Maker | undefined },
 ): Promise<string> {
   const code = newSetUpCode(randomInt);
   const row = {
@@ -24,6 +31,7 @@ export async function replaceSetUpCode(
     expiresOn: at(expiresOn),
     deviceHash: null,
     redeemedOn: null,
+    madeBy: madeBy ? JSON.stringify(madeBy) : null,
   };
   await db
     .insertInto('setUpCode')
@@ -35,7 +43,7 @@ export async function replaceSetUpCode(
   return code;
 }
 
-export type RedeemedCode = { partId: string; orgId: string; isFirst: boolean };
+export type RedeemedCode = { partId: string; orgId: string; isFirst: boolean; madeBy: Maker | null };
 
 /**
  * Redeems a code for a device. @param now - ms since 1970. @returns undefined: it is wrong, expired, or another device
@@ -55,7 +63,7 @@ export async function redeemSetUpCode(
     update set_up_code
        set device_hash = ${hash}, redeemed_on = coalesce(redeemed_on, ${at(now)})
       from found where set_up_code.part_id = found.part_id
-    returning set_up_code.part_id, set_up_code.org_id, found.is_first`.execute(db);
+    returning set_up_code.part_id, set_up_code.org_id, set_up_code.made_by, found.is_first`.execute(db);
   return rows[0];
 }
 
@@ -64,6 +72,10 @@ export type SetUpAttempt = {
   result: 'redeemed' | 'repeated' | 'other device' | 'expired' | 'replaced' | 'similar';
   address: string;
   agentVersion: string;
+  /** The fragment that the device named; empty: none. */
+  fragmentId: string;
+  /** Why its machine did not start with it, a sentence; empty: it did. */
+  fragmentProblem: string;
 };
 
 const mostAttempts = 10;
@@ -117,7 +129,7 @@ export async function readSetUp(
     .executeTakeFirst();
   const attempts = await db
     .selectFrom('setUpAttempt')
-    .select(['time', 'result', 'address', 'agentVersion'])
+    .select(['time', 'result', 'address', 'agentVersion', 'fragmentId', 'fragmentProblem'])
     .where('partId', '=', partId)
     .orderBy('time', 'desc')
     .orderBy('id', 'desc')

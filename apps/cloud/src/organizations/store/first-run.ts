@@ -1,5 +1,5 @@
 import { hashSecret, type Secrets } from '../../access/secrets.ts';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Grant, Role } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
 import type { Database } from '../../database/database.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** The error for an existing version, by type of package. */
 export function versionTaken(of: {

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { type Bounded, byText, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';

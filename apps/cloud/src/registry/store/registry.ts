@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
-import { idProblem } from '@platform/contract/names';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { idProblem } from '@platform/contract/text/names';
 import { endUploads } from '../../blobs/store/owned-blobs.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';

@@ -1,5 +1,5 @@
-import { isObject } from '@platform/contract/json-object';
-import { readAgent } from '@platform/contract/config-reading';
+import { isObject } from '@platform/contract/text/json-object';
+import { readAgent } from '@platform/contract/config/reading';
 import { type Program, programs, type DesiredVersion, parseDesiredVersion, versionControlKey } from './update-info.ts';
 
 /** The desired version of one program in a configuration. */

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { renderInstaller } from './installer.ts';
 
 const template = readFileSync(path.resolve(import.meta.dirname, '../../../install/install.sh'), 'utf8');

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 export interface InstallerValues {
   /** URL of this server, as the caller reaches it. */

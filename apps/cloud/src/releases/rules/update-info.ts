@@ -1,4 +1,4 @@
-import { programTargetPath } from '@platform/contract/target-path';
+import { programTargetPath } from '@platform/contract/releases/target-path';
 /** Values of `version_control`. */
 export type DesiredVersion =
   | { is: 'channel'; channel: 'stable' | 'dev' }

@@ -1,4 +1,4 @@
-import type { AttachmentKind } from '@platform/contract/target-path';
+import type { AttachmentKind } from '@platform/contract/releases/target-path';
 import { recordChange } from '../../database/changes.ts';
 import type { Database } from '../../database/database.ts';
 

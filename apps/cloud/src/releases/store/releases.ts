@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
 import { type Database, atUs } from '../../database/database.ts';

@@ -12,6 +12,22 @@ export const removeOldAudit = async (db: Database, before: number, limit: number
       select id from audit where at < ${at(before)} order by at limit ${limit})`.execute(db),
   );
 
+/**
+ * Deletes changes of many machines that started before `before`, with the results of their machines. The newest one of an
+ * organization stays: the next one has the number after it.
+ */
+export async function removeOldBulkOperations(db: Database, before: number, limit: number): Promise<number> {
+  const old = sql`bulk_operation old where started_on < ${at(before)} and exists (
+    select from bulk_operation next where next.org_id = old.org_id and next.number > old.number)`;
+  const machines = changed(
+    await sql`delete from bulk_machine where ctid = any(array(
+      select machine.ctid from (select id from ${old}) old
+        join bulk_machine machine on machine.operation_id = old.id limit ${limit}))`.execute(db),
+  );
+  if (machines > 0) return machines;
+  return changed(await sql`delete from bulk_operation where id in (select id from ${old} limit ${limit})`.execute(db));
+}
+
 /** Deletes log lines of jobs that ended before `endedBefore`. */
 export const removeOldJobLogs = async (db: Database, endedBefore: number, limit: number): Promise<number> =>
   changed(
@@ -51,6 +67,30 @@ export async function removeExpired(db: Database, before: number, limit: number)
     select ctid from runner where last_seen < ${time} limit ${limit}))`.execute(db);
   return changed(sessions) + changed(links) + changed(runners);
 }
+
+/**
+ * Deletes revisions older than the newest `kept` of a fragment. The last one of each day stays, and those that a
+ * configuration pins.
+ */
+export const pruneFragmentRevisions = (db: Database, kept: number, limit: number): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    // A configuration that is being saved may pin one; the next statement sees it.
+    await sql`select from fragment where revision > ${kept} order by id for update`.execute(trx);
+    return changed(
+      await sql`
+    with placed as (
+      select fragment_id, revision, row_number() over (partition by fragment_id order by revision desc) as age,
+             row_number() over (partition by fragment_id, (saved_on at time zone 'utc')::date order by revision desc) as place
+        from fragment_revision
+       where fragment_id in (select id from fragment where revision > ${kept})
+    )
+    delete from fragment_revision where (fragment_id, revision) in (
+      select fragment_id, revision from placed
+       where age > ${kept} and place > 1 and not exists (
+         select from fragment_use used where used.fragment_id = placed.fragment_id and used.pinned = placed.revision)
+       order by fragment_id, revision limit ${limit})`.execute(trx),
+    );
+  });
 
 /** Parts that have had more than `kept` revisions. */
 export const partsWithRevisions = (

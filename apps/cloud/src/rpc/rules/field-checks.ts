@@ -1,10 +1,10 @@
-import { tagWordProblem } from '@platform/contract/tag-words';
-import { resultPathProblem } from '@platform/contract/result-files';
-import { PlatformError } from '@platform/contract/errors';
-import { UNKNOWN_LABEL } from '@platform/contract/job';
-import { idProblem, longestLabel, nameProblem } from '@platform/contract/names';
-import type { BuiltInKind } from '@platform/contract/model-kinds';
-import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/trainer-settings';
+import { tagWordProblem } from '@platform/contract/job/tag-words';
+import { resultPathProblem } from '@platform/contract/job/result-files';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { UNKNOWN_LABEL } from '@platform/contract/job/job';
+import { idProblem, longestLabel, nameProblem } from '@platform/contract/text/names';
+import type { BuiltInKind } from '@platform/contract/job/model-kinds';
+import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/job/trainer-settings';
 
 function invalid(field: string, value: string, limit: string): PlatformError {
   return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80).toWellFormed(), limit });

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /**
  * Page tokens contain the start of the next page and are opaque to clients. An unknown token is an error, never the
@@ -36,6 +36,40 @@ export function readJobToken(token: string): number | undefined {
   if (token === '') return undefined;
   const [ordinal] = decode('page_token', token, /^jobs (\d{1,15})$/);
   return Number(ordinal);
+}
+
+/** @param place - of the last machine of the page in its bulk operation. */
+export const bulkToken = (place: number): string => encode(['bulk', place]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readBulkToken(token: string): number | undefined {
+  if (token === '') return undefined;
+  const [place] = decode('page_token', token, /^bulk (\d{1,9})$/);
+  return Number(place);
+}
+
+/** Position in the events of a machine: a time in ms since 1970, and how many events of it came before. */
+interface TimelineTokenPlace {
+  readonly time: number;
+  readonly skip: number;
+}
+export const timelineToken = ({ time, skip }: TimelineTokenPlace): string => encode(['events', time, skip]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readTimelineToken(token: string): TimelineTokenPlace | undefined {
+  if (token === '') return undefined;
+  const [time, skip] = decode('page_token', token, /^events ((?:-\d{1,14}|\d{1,15})(?:\.\d{1,6})?) (\d{1,4})$/);
+  return { time: Number(time), skip: Number(skip) };
+}
+
+/** @param skip - how many conditions come before. */
+export const conditionToken = (skip: number): string => encode(['conditions', skip]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readConditionToken(token: string): number | undefined {
+  if (token === '') return undefined;
+  const [skip] = decode('page_token', token, /^conditions (\d{1,9})$/);
+  return Number(skip);
 }
 
 /** Position in the order by name, ties broken by ID. */

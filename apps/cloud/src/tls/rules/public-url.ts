@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 
 /** Names that a certificate covers. IPv6 addresses are in their shortest form. */
 export type CertificateNames = { dnsNames: readonly string[]; ipAddresses: readonly string[] };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PredictedBox } from '@platform/contract/predictions';
+import type { PredictedBox } from '@platform/contract/job/predictions';
 import { type Doubt, doubtsOf, type ReviewedImage, strengthOf } from './doubtful-labels.ts';
 
 const image = (modelType: string, more: Partial<ReviewedImage>): ReviewedImage => ({

@@ -1,6 +1,6 @@
 /** Labels of users that a model disagrees with strongly. */
-import { modelKind } from '@platform/contract/model-kinds';
-import type { Predicted, PredictedBox } from '@platform/contract/predictions';
+import { modelKind } from '@platform/contract/job/model-kinds';
+import type { Predicted, PredictedBox } from '@platform/contract/job/predictions';
 
 /** What an image has, and what a model gave it. */
 export interface ReviewedImage {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '@platform/contract/errors';
+import type { ErrorCode } from '@platform/contract/errors/errors';
 
 /**
  * State machine of a training job. Times are ms since 1970. An attempt is one run on one runner. Every call of a runner
@@ -167,7 +167,7 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       // An orderly shutdown of the runner is not a loss of the job.
       if (event.failure.code === 'RUNNER_STOPPED') return to({ ...attemptOf(job), at: 'pending' });
       // An operator of the cluster canceled the job, so do not restart it. A request that this server rejected as
-      // invalid would fail again; older runners report that as an infrastructure failure.
+      // invalid would fail again.
       const isFinal = event.failure.code === 'ENGINE_JOB_CANCELED' || event.failure.code === 'INVALID_ARGUMENT';
       if (event.failure.cause === 'infrastructure' && !isFinal) return lost(job, event);
       return to({ ...attemptOf(job), at: 'failed', failure: event.failure });

@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors';
-import type { JobLimits } from '@platform/contract/job';
+import { PlatformError } from '@platform/contract/errors/errors';
+import type { JobLimits } from '@platform/contract/job/job';
 
 /** Resources that a client requests; 0: the default. */
 export interface RequestedResources {

@@ -26,7 +26,7 @@ export interface JobRequirements {
 /** Runners request work constantly. One that is silent for this long is not expected to take a job now. */
 export const silentRunnerMs = 120_000;
 
-const canRun = (
+export const canRunJob = (
   runner: Pick<Capabilities, 'kinds' | 'gpus' | 'containers'>,
   { kind, gpus, container }: JobRequirements,
 ): boolean =>
@@ -51,12 +51,12 @@ export function queuePlace(
   waiting: readonly WaitingJobs[],
   runners: readonly Capabilities[],
 ): number {
-  const able = runners.filter((runner) => canRun(runner, job));
+  const able = runners.filter((runner) => canRunJob(runner, job));
   const sum = (isMeant: (one: JobRequirements) => boolean): number =>
     waiting.filter(isMeant).reduce((all, { count }) => all + count, 0);
   const isSame = ({ kind, gpus, container }: JobRequirements): boolean =>
     kind === job.kind && gpus === job.gpus && container === job.container;
-  const places = able.map((runner) => sum((one) => canRun(runner, one)));
+  const places = able.map((runner) => sum((one) => canRunJob(runner, one)));
   return Math.max(1, able.length === 0 ? sum(isSame) : Math.min(...places));
 }
 

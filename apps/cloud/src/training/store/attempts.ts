@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AttemptCaller, ScriptCaller } from '../../access/rules/permissions.ts';
 import { hashSecret, randomSecret } from '../../access/secrets.ts';
 import type { Database } from '../../database/database.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import type { JobRow } from './jobs.ts';
 
 /** How long after its end an attempt may repeat its final report. */

@@ -1,11 +1,11 @@
 import { type InsertObject, type Selectable, sql, type UpdateObject } from 'kysely';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
 import { at, type Database, type Trx } from '../../database/database.ts';
 import type { Tables } from '../../database/schema.ts';
 import type { TrainingJobRow } from '../../database/training-schema.ts';
-import { isUuid } from '@platform/contract/names';
+import { isUuid } from '@platform/contract/text/names';
 import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
 
 export type JobRow = Selectable<TrainingJobRow>;

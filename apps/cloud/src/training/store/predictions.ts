@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { PredictedBox } from '@platform/contract/predictions';
+import type { PredictedBox } from '@platform/contract/job/predictions';
 import { at, type Database, type Trx } from '../../database/database.ts';
 import type { StoredSuggestion } from '../../database/training-schema.ts';
 import type { DatasetKey } from '../../data/store/dataset-members.ts';

@@ -1,7 +1,7 @@
 /** Locates the API server: from the options, or from the environment of a pod. */
 import { errorText } from '@platform/kit';
 import { readPem, readText, Usage } from '@platform/kit/node';
-import { parseObject } from '@platform/contract/json-object';
+import { parseObject } from '@platform/contract/text/json-object';
 
 export interface KubernetesPlace {
   readonly url: string;
@@ -9,7 +9,7 @@ export interface KubernetesPlace {
   readonly tokenFile: string;
   readonly ca: string | undefined;
 }
-interface Given {
+interface ClusterOptions {
   readonly kubernetesUrl?: string | undefined;
   readonly kubernetesTokenFile?: string | undefined;
   readonly kubernetesCaFile?: string | undefined;
@@ -18,7 +18,7 @@ interface Given {
 
 /** @param account - folder of the service account in a pod. @throws Usage */
 export async function kubernetesPlace(
-  given: Given,
+  given: ClusterOptions,
   env: Readonly<Record<string, string | undefined>>,
   account = '/var/run/secrets/kubernetes.io/serviceaccount',
 ): Promise<KubernetesPlace> {

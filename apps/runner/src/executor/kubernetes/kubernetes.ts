@@ -1,5 +1,5 @@
 /** Runs each attempt as a Kubernetes Job through the API server. */
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
 import { readText } from '@platform/kit/node';
 import type { Engine } from '../engine.ts';

@@ -1,6 +1,6 @@
 /** Maps the API server's Job and Pod to the state of the attempt. */
 import type { EngineEnd, EngineStatus } from '../engine.ts';
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 
 const at = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);

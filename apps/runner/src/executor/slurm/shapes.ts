@@ -4,7 +4,7 @@
  * follow Slurm's documentation.
  */
 import type { EngineEnd, EngineStatus } from '../engine.ts';
-import { isObject } from '@platform/contract/json-object';
+import { isObject } from '@platform/contract/text/json-object';
 
 export interface SubmitRequest {
   readonly name: string;

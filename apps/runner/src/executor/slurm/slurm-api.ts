@@ -1,5 +1,5 @@
 /** Calls of slurmrestd with JWT. */
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import { sendRequest, type HttpEndpoint, type HttpRequest, type HttpResponse } from '../http-request.ts';
 import { errorsOf, isRefusal, jobsOf, newestShape, shapes, unknownJob, type Shape, type SlurmJob } from './shapes.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { PlatformError, type ErrorCode } from '@platform/contract/errors';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { SimulatedSlurm } from '../../../test/simulated-slurm.ts';
 import type { EngineJob, EngineStatus } from '../engine.ts';

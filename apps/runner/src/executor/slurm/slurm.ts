@@ -42,8 +42,8 @@ export function slurmEngine(settings: SlurmSettings): Engine {
     name: 'Slurm',
     submit: async (job, signal) => {
       if (job.mayExist) {
-        const found = await findByName(job.key, signal);
-        if (found) return found.id;
+        const byName = await findByName(job.key, signal);
+        if (byName) return byName.id;
       }
       const { limits } = job;
       const { json } = await call(

@@ -1,7 +1,7 @@
 /** The JWT for slurmrestd, read again before it expires. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
 import { readText } from '@platform/kit/node';
 

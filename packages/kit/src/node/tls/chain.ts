@@ -4,7 +4,7 @@ import type { Certificate, GeneralName } from './certificate.ts';
 
 // Path validation of RFC 5280, chapter 6, for a TLS server, with the time as a parameter: neither Node nor Bun supports
 // that. Used only while no time server synchronizes the clock of this machine. Where the runtime is stricter than the
-// RFC, so is this code.
+// RFC, so is this code. Decision 0035.
 
 /** `code` is the runtime's code for the same problem. */
 export class CertificateRefused extends Error {

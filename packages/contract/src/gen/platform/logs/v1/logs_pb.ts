@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/logs/v1/logs.proto.
  */
 export const file_platform_logs_v1_logs: GenFile = /*@__PURE__*/
-  fileDesc("ChtwbGF0Zm9ybS9sb2dzL3YxL2xvZ3MucHJvdG8SEHBsYXRmb3JtLmxvZ3MudjEi2wEKEVNlYXJjaExvZ3NSZXF1ZXN0EhAKCHBhcnRfaWRzGAEgAygJEg0KBXF1ZXJ5GAIgASgJEigKBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCglkaXJlY3Rpb24YBSABKA4yHi5wbGF0Zm9ybS5sb2dzLnYxLkxvZ0RpcmVjdGlvbhIOCgZjdXJzb3IYBiABKAkSDQoFbGltaXQYByABKA0iVwoHTG9nTGluZRIPCgdwYXJ0X2lkGAEgASgJEisKBWVudHJ5GAIgASgLMhwucGxhdGZvcm0uY29tbW9uLnYxLkxvZ0VudHJ5Eg4KBmN1cnNvchgDIAEoCSJQChJTZWFyY2hMb2dzUmVzcG9uc2USKAoFbGluZXMYASADKAsyGS5wbGF0Zm9ybS5sb2dzLnYxLkxvZ0xpbmUSEAoIaGFzX21vcmUYAiABKAgilgEKEENvdW50TG9nc1JlcXVlc3QSEAoIcGFydF9pZHMYASADKAkSDQoFcXVlcnkYAiABKAkSKAoEZnJvbRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBG1vc3QYBSABKA0ibwoITG9nQ291bnQSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVycm9yGAIgASgEEgwKBHdhcm4YAyABKAQSDAoEaW5mbxgEIAEoBBINCgVkZWJ1ZxgFIAEoBCKXAQoRQ291bnRMb2dzUmVzcG9uc2USKgoGY291bnRzGAEgAygLMhoucGxhdGZvcm0ubG9ncy52MS5Mb2dDb3VudBIrCghpbnRlcnZhbBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIpCgV0b3RhbBgDIAEoCzIaLnBsYXRmb3JtLmxvZ3MudjEuTG9nQ291bnQqbQoMTG9nRGlyZWN0aW9uEh0KGUxPR19ESVJFQ1RJT05fVU5TUEVDSUZJRUQQABIeChpMT0dfRElSRUNUSU9OX05FV0VTVF9GSVJTVBABEh4KGkxPR19ESVJFQ1RJT05fT0xERVNUX0ZJUlNUEAIyuwEKCkxvZ1NlcnZpY2USVwoKU2VhcmNoTG9ncxIjLnBsYXRmb3JtLmxvZ3MudjEuU2VhcmNoTG9nc1JlcXVlc3QaJC5wbGF0Zm9ybS5sb2dzLnYxLlNlYXJjaExvZ3NSZXNwb25zZRJUCglDb3VudExvZ3MSIi5wbGF0Zm9ybS5sb2dzLnYxLkNvdW50TG9nc1JlcXVlc3QaIy5wbGF0Zm9ybS5sb2dzLnYxLkNvdW50TG9nc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_platform_common_v1_common]);
+  fileDesc("ChtwbGF0Zm9ybS9sb2dzL3YxL2xvZ3MucHJvdG8SEHBsYXRmb3JtLmxvZ3MudjEi2wEKEVNlYXJjaExvZ3NSZXF1ZXN0EhAKCHBhcnRfaWRzGAEgAygJEg0KBXF1ZXJ5GAIgASgJEigKBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCglkaXJlY3Rpb24YBSABKA4yHi5wbGF0Zm9ybS5sb2dzLnYxLkxvZ0RpcmVjdGlvbhIOCgZjdXJzb3IYBiABKAkSDQoFbGltaXQYByABKA0iVwoHTG9nTGluZRIPCgdwYXJ0X2lkGAEgASgJEisKBWVudHJ5GAIgASgLMhwucGxhdGZvcm0uY29tbW9uLnYxLkxvZ0VudHJ5Eg4KBmN1cnNvchgDIAEoCSJQChJTZWFyY2hMb2dzUmVzcG9uc2USKAoFbGluZXMYASADKAsyGS5wbGF0Zm9ybS5sb2dzLnYxLkxvZ0xpbmUSEAoIaGFzX21vcmUYAiABKAgilgEKEENvdW50TG9nc1JlcXVlc3QSEAoIcGFydF9pZHMYASADKAkSDQoFcXVlcnkYAiABKAkSKAoEZnJvbRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBG1vc3QYBSABKA0iJAoQV2F0Y2hMb2dzUmVxdWVzdBIQCghwYXJ0X2lkcxgBIAMoCSITChFXYXRjaExvZ3NSZXNwb25zZSJvCghMb2dDb3VudBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFZXJyb3IYAiABKAQSDAoEd2FybhgDIAEoBBIMCgRpbmZvGAQgASgEEg0KBWRlYnVnGAUgASgEIpcBChFDb3VudExvZ3NSZXNwb25zZRIqCgZjb3VudHMYASADKAsyGi5wbGF0Zm9ybS5sb2dzLnYxLkxvZ0NvdW50EisKCGludGVydmFsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBXRvdGFsGAMgASgLMhoucGxhdGZvcm0ubG9ncy52MS5Mb2dDb3VudCptCgxMb2dEaXJlY3Rpb24SHQoZTE9HX0RJUkVDVElPTl9VTlNQRUNJRklFRBAAEh4KGkxPR19ESVJFQ1RJT05fTkVXRVNUX0ZJUlNUEAESHgoaTE9HX0RJUkVDVElPTl9PTERFU1RfRklSU1QQAjKTAgoKTG9nU2VydmljZRJXCgpTZWFyY2hMb2dzEiMucGxhdGZvcm0ubG9ncy52MS5TZWFyY2hMb2dzUmVxdWVzdBokLnBsYXRmb3JtLmxvZ3MudjEuU2VhcmNoTG9nc1Jlc3BvbnNlElQKCUNvdW50TG9ncxIiLnBsYXRmb3JtLmxvZ3MudjEuQ291bnRMb2dzUmVxdWVzdBojLnBsYXRmb3JtLmxvZ3MudjEuQ291bnRMb2dzUmVzcG9uc2USVgoJV2F0Y2hMb2dzEiIucGxhdGZvcm0ubG9ncy52MS5XYXRjaExvZ3NSZXF1ZXN0GiMucGxhdGZvcm0ubG9ncy52MS5XYXRjaExvZ3NSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_platform_common_v1_common]);
 
 /**
  * @generated from message platform.logs.v1.SearchLogsRequest
@@ -182,6 +182,38 @@ export const CountLogsRequestSchema: GenMessage<CountLogsRequest> = /*@__PURE__*
   messageDesc(file_platform_logs_v1_logs, 3);
 
 /**
+ * @generated from message platform.logs.v1.WatchLogsRequest
+ */
+export type WatchLogsRequest = Message<"platform.logs.v1.WatchLogsRequest"> & {
+  /**
+   * 1 to 8.
+   *
+   * @generated from field: repeated string part_ids = 1;
+   */
+  partIds: string[];
+};
+
+/**
+ * Describes the message platform.logs.v1.WatchLogsRequest.
+ * Use `create(WatchLogsRequestSchema)` to create a new message.
+ */
+export const WatchLogsRequestSchema: GenMessage<WatchLogsRequest> = /*@__PURE__*/
+  messageDesc(file_platform_logs_v1_logs, 4);
+
+/**
+ * @generated from message platform.logs.v1.WatchLogsResponse
+ */
+export type WatchLogsResponse = Message<"platform.logs.v1.WatchLogsResponse"> & {
+};
+
+/**
+ * Describes the message platform.logs.v1.WatchLogsResponse.
+ * Use `create(WatchLogsResponseSchema)` to create a new message.
+ */
+export const WatchLogsResponseSchema: GenMessage<WatchLogsResponse> = /*@__PURE__*/
+  messageDesc(file_platform_logs_v1_logs, 5);
+
+/**
  * Lines of an interval by level. dpanic, panic and fatal count as error, trace as debug, an unknown level as info.
  *
  * @generated from message platform.logs.v1.LogCount
@@ -218,7 +250,7 @@ export type LogCount = Message<"platform.logs.v1.LogCount"> & {
  * Use `create(LogCountSchema)` to create a new message.
  */
 export const LogCountSchema: GenMessage<LogCount> = /*@__PURE__*/
-  messageDesc(file_platform_logs_v1_logs, 4);
+  messageDesc(file_platform_logs_v1_logs, 6);
 
 /**
  * @generated from message platform.logs.v1.CountLogsResponse
@@ -249,7 +281,7 @@ export type CountLogsResponse = Message<"platform.logs.v1.CountLogsResponse"> & 
  * Use `create(CountLogsResponseSchema)` to create a new message.
  */
 export const CountLogsResponseSchema: GenMessage<CountLogsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_logs_v1_logs, 5);
+  messageDesc(file_platform_logs_v1_logs, 7);
 
 /**
  * @generated from enum platform.logs.v1.LogDirection
@@ -307,6 +339,17 @@ export const LogService: GenService<{
     methodKind: "unary";
     input: typeof CountLogsRequestSchema;
     output: typeof CountLogsResponseSchema;
+  },
+  /**
+   * Reports that lines of a part were stored, without the lines: a message at once, when the server listens, and then at most one
+   * each half second.
+   *
+   * @generated from rpc platform.logs.v1.LogService.WatchLogs
+   */
+  watchLogs: {
+    methodKind: "server_streaming";
+    input: typeof WatchLogsRequestSchema;
+    output: typeof WatchLogsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_platform_logs_v1_logs, 0);

@@ -274,14 +274,14 @@ export type Job = Message<"platform.runner.v1.Job"> & {
   organizationId: string;
 
   /**
-   * Content of job.json without local paths (@platform/contract/job).
+   * Content of job.json without local paths (@platform/contract/job/job).
    *
    * @generated from field: google.protobuf.Struct spec = 4;
    */
   spec?: JsonObject | undefined;
 
   /**
-   * dataset manifest: blob with one JSON object per image and line (@platform/contract/job DatasetLine), sha256 in hex.
+   * dataset manifest: blob with one JSON object per image and line (@platform/contract/job/job DatasetLine), sha256 in hex.
    *
    * @generated from field: string manifest_sha256 = 5;
    */
@@ -565,7 +565,7 @@ export type CompleteJobRequest = Message<"platform.runner.v1.CompleteJobRequest"
   files: JobFile[];
 
   /**
-   * evaluation.json of the trainer (@platform/contract/job Evaluation).
+   * evaluation.json of the trainer (@platform/contract/job/job Evaluation).
    *
    * @generated from field: google.protobuf.Struct evaluation = 5;
    */

@@ -237,14 +237,14 @@ class Job(_message.Message):
     attempt: _builtins.int
     organization_id: _builtins.str
     manifest_sha256: _builtins.str
-    """dataset manifest: blob with one JSON object per image and line (@platform/contract/job DatasetLine), sha256 in hex."""
+    """dataset manifest: blob with one JSON object per image and line (@platform/contract/job/job DatasetLine), sha256 in hex."""
     attempt_token: _builtins.str
     """Access token for this attempt alone: its reports, its images, its files. For the program that an engine such as Slurm
     starts on another host.
     """
     @_builtins.property
     def spec(self) -> _struct_pb2.Struct:
-        """Content of job.json without local paths (@platform/contract/job)."""
+        """Content of job.json without local paths (@platform/contract/job/job)."""
 
     @_builtins.property
     def lease_until(self) -> _timestamp_pb2.Timestamp: ...
@@ -493,7 +493,7 @@ class CompleteJobRequest(_message.Message):
     def files(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobFile]: ...
     @_builtins.property
     def evaluation(self) -> _struct_pb2.Struct:
-        """evaluation.json of the trainer (@platform/contract/job Evaluation)."""
+        """evaluation.json of the trainer (@platform/contract/job/job Evaluation)."""
 
     def __init__(
         self,

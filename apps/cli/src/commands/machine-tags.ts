@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { findMachine } from '../find/machine.ts';
+import { printable } from '../output.ts';
+import type { Run } from '../run.ts';
+
+/** Commands that give machines tags and take them away. */
+export function tagCommands(machine: Command, run: Run): void {
+  for (const [command, description, change] of [
+    ['tag', 'give a machine tags; find it by them: platform machine list tag:barn', 'add'],
+    ['untag', 'take tags of a machine away', 'remove'],
+  ] as const)
+    machine
+      .command(`${command} <machine> <tags...>`)
+      .description(description)
+      .action(
+        run(async ({ connection, output }, name: string, words: string[]) => {
+          const open = await connection();
+          const { id, name: found } = await findMachine(open, name);
+          const { tags } = await open.client.fleetClient.tagMachine({ id, [change]: words });
+          output.json({ id, tags });
+          output.text(
+            tags.length === 0 ? `${printable(found)} has no tags.` : `Tags of ${printable(found)}: ${tags.join(' ')}`,
+          );
+        }),
+      );
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import sharp from 'sharp';
+import { viewProblem } from './view-problem.ts';
+
+const imageOf = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: 'rgb(10, 120, 40)' } });
+
+const rows: readonly [what: string, make: () => Promise<Uint8Array>, problem: RegExp | undefined][] = [
+  ['a JPEG of 640 pixels', () => imageOf(640, 480).jpeg().toBuffer(), undefined],
+  ['a high one of 640 pixels', () => imageOf(10, 640).jpeg().toBuffer(), undefined],
+  ['a JPEG of more pixels', () => imageOf(641, 480).jpeg().toBuffer(), /^641 × 480 pixels: at most 640 a side$/],
+  ['a PNG', () => imageOf(64, 48).png().toBuffer(), /^an image of another type: a JPEG image$/],
+  ['text', async () => Buffer.from('<script>'), /a JPEG image$/],
+  ['the start of a JPEG', async () => Buffer.from([0xff, 0xd8, 0xff]), /a JPEG image$/],
+  ['more than 60,000 bytes', async () => Buffer.alloc(60_001), /^60001 bytes: at most 60000 bytes$/],
+];
+
+for (const [what, make, problem] of rows)
+  test(`a sent image is checked: ${what}`, async () => {
+    const found = viewProblem(await make());
+    if (problem === undefined) assert.equal(found, undefined);
+    else assert.match(`${found?.value}: ${found?.limit}`, problem);
+  });

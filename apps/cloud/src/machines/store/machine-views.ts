@@ -1,0 +1,40 @@
+import { sql } from 'kysely';
+import type { Database, Trx } from '../../database/database.ts';
+
+export const mostViews = 50;
+
+interface ViewRow {
+  orgId: string;
+  name: string;
+  query: string;
+  sort: string;
+  columns: string;
+  savedBy: string;
+}
+
+export const listMachineViews = (db: Database, orgId: string): Promise<(ViewRow & { savedOn: number })[]> =>
+  db.selectFrom('machineView').selectAll().where('orgId', '=', orgId).orderBy('name').execute();
+
+/** @returns false: there are too many. */
+export async function saveMachineView(trx: Trx, view: ViewRow): Promise<boolean> {
+  await sql`select from organization where id = ${view.orgId}::uuid for update`.execute(trx);
+  const { query, sort, columns, savedBy } = view;
+  await trx
+    .insertInto('machineView')
+    .values(view)
+    .onConflict((on) =>
+      on.columns(['orgId', 'name']).doUpdateSet({ query, sort, columns, savedBy, savedOn: sql<number>`now()` }),
+    )
+    .execute();
+  return (await listMachineViews(trx, view.orgId)).length <= mostViews;
+}
+
+/** @returns whether there was one. */
+export async function deleteMachineView(trx: Trx, orgId: string, name: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('machineView')
+    .where('orgId', '=', orgId)
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow();
+  return numDeletedRows > 0n;
+}

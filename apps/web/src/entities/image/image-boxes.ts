@@ -1,0 +1,14 @@
+import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type { Box } from './boxes.ts';
+
+/** The boxes of an image, as pages show them. */
+export const boxesOf = (metadata: BinaryMetadata): Box[] =>
+  (metadata.annotations?.bboxes ?? []).map((box) => ({
+    id: box.id,
+    label: box.label,
+    xMin: box.xMinNormalized,
+    yMin: box.yMinNormalized,
+    xMax: box.xMaxNormalized,
+    yMax: box.yMaxNormalized,
+    ...(box.confidence !== undefined && { confidence: box.confidence }),
+  }));

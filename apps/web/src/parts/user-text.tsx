@@ -1,4 +1,0 @@
-import { showable } from '@platform/contract/names';
-
-/** A name that a user chose, inside our text: its direction and control characters do not affect the text around it. */
-export const UserText = ({ text }: { text: string }) => <bdi>{showable(text)}</bdi>;
