@@ -150,6 +150,12 @@ const table = {
     min: 1,
     description: 'Hours that a file stays on the disk after nothing names it any more. It is not served meanwhile.',
   },
+  lowDiskGb: {
+    type: 'number',
+    min: 0,
+    description:
+      'GB that are free at least on the disk of the data folder before the server reports that it fills up. Absent: a tenth of the disk, from 1 to 20. 0: never.',
+  },
   backupDir: {
     type: 'string',
     description: 'Folder for scheduled backups, on another disk than the data folder. Absent: no schedule.',

@@ -77,7 +77,10 @@ export function startServices(
   ]);
   stopping.defer(() => work);
   const health = measuredHealth(options, of, { clock, log }, stopping);
-  const conditions = startConditions({ ...data, ...database, ...machines, ...health, clock, log }, stopping);
+  const conditions = startConditions(
+    { ...data, ...database, ...machines, ...health, lowDiskGb: options.lowDiskGb, clock, log },
+    stopping,
+  );
   const images = startImages({ ...data, db, clock, log: log.child('images') }, stop);
   stopping.defer(() => images.done);
   const failed = failedSignIns({ db, clock, log }, stop);

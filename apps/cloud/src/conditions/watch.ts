@@ -50,6 +50,8 @@ export type Measurement = {
 export type WatchDeps = Pick<HealthDeps, 'readiness' | 'certificateEnds' | 'certificate' | 'backups'> & {
   db: Database;
   dataFolder: string;
+  /** GB on its disk; undefined: a share of the disk. */
+  lowDiskGb: number | undefined;
   presence: Presence;
   clock: Clock;
   log: Log;
@@ -225,7 +227,11 @@ async function measureServer(of: WatchDeps, failing: Map<string, number>): Promi
     failed: checks.flatMap(({ name, problem }) =>
       problem === undefined ? [] : [{ name, problem, since: failing.get(name) ?? of.clock.wall() }],
     ),
-    disk: disk && { size: disk.blocks * disk.bsize, free: disk.bavail * disk.bsize },
+    disk: disk && {
+      size: disk.blocks * disk.bsize,
+      free: disk.bavail * disk.bsize,
+      leastFree: of.lowDiskGb === undefined ? undefined : of.lowDiskGb * 1e9,
+    },
     certificate: { ends: of.certificateEnds(), problems: of.certificate().problems },
     backup: {
       isScheduled: of.backups.schedule !== undefined,

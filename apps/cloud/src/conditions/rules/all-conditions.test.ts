@@ -154,6 +154,13 @@ const sources: readonly (readonly [what: string, Partial<Measured>, expected: re
     ofServer({ disk: { size: 500e9, free: 12e9 } }),
     ['2 SERVER_DISK_LOW: 12 GB of 500 GB are free on the disk of the server.'],
   ],
+  [
+    'less is free than the operator wants',
+    ofServer({ disk: { size: 4000e9, free: 100e9, leastFree: 101e9 } }),
+    ['2 SERVER_DISK_LOW: 100 GB of 4000 GB are free on the disk of the server.'],
+  ],
+  ['as much is free as the operator wants', ofServer({ disk: { size: 500e9, free: 12e9, leastFree: 12e9 } }), []],
+  ['the operator wants no room', ofServer({ disk: { size: 500e9, free: 0, leastFree: 0 } }), []],
   ['the disk of the server has room', ofServer({ disk: { size: 4000e9, free: 100e9 } }), []],
   [
     'a certificate ends soon',

@@ -4,7 +4,14 @@ import { type FoundCondition, gigabytes, ownCondition } from './condition.ts';
 export interface MeasuredServer {
   /** Checks of its readiness that failed. */
   readonly failed: readonly { readonly name: string; readonly problem: string; readonly since: number }[];
-  readonly disk: { readonly size: number; readonly free: number } | undefined;
+  readonly disk:
+    | {
+        readonly size: number;
+        readonly free: number;
+        /** Bytes that the operator wants free; undefined: a share of the disk. */
+        readonly leastFree?: number | undefined;
+      }
+    | undefined;
   readonly certificate: {
     /** Undefined: the server has none. */
     readonly ends: number | undefined;
@@ -70,8 +77,8 @@ export function serverConditions({ failed, disk, certificate, backup }: Measured
   ];
 }
 
-const isLow = ({ size, free }: { size: number; free: number }): boolean =>
-  free < Math.max(lowServerDisk.floor, Math.min(size * lowServerDisk.share, lowServerDisk.cap));
+const isLow = ({ size, free, leastFree }: NonNullable<MeasuredServer['disk']>): boolean =>
+  free < (leastFree ?? Math.max(lowServerDisk.floor, Math.min(size * lowServerDisk.share, lowServerDisk.cap)));
 
 function backupConditions({ isScheduled, problem, last }: MeasuredServer['backup']): FoundCondition[] {
   if (!isScheduled) return [ownCondition({ ...server, since: undefined }, 'BACKUP_NOT_SCHEDULED', {})];

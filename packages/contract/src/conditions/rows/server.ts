@@ -12,7 +12,8 @@ export const serverConditions = {
   SERVER_DISK_LOW: {
     severity: 'warning',
     message: '{free} of {size} are free on the disk of the server.',
-    cause: 'Less than 10 % of the disk is free (of a large one, 20 GB), or less than 1 GB.',
+    cause:
+      'Less than 10 % of the disk is free (of a large one, 20 GB), or less than 1 GB, or less than --low-disk-gb says.',
     remedy: 'Delete data, or give the server a larger disk: docs/operations/sizes.md says what takes how much.',
     ends: 'It ends when there is room.',
   },
