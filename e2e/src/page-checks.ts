@@ -28,7 +28,8 @@ export async function untilInPage(page: Page, expression: string): Promise<void>
 }
 
 /**
- * Fails if axe finds an accessibility violation, or if the page is wider than its window.
+ * Fails if axe finds an accessibility violation, if the page is wider than its window, or if the tab of the shown page is
+ * out of view.
  * PLATFORM_TEST_SCREENSHOTS=FOLDER: saves the page there, for a look.
  */
 export async function checkPage(page: Page, what: string): Promise<void> {
@@ -42,11 +43,17 @@ export async function checkPage(page: Page, what: string): Promise<void> {
   assert.deepEqual(found, [], `${what}: barriers`);
   const excess = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
   assert.ok(excess <= 0, `${what} is ${excess} px wider than its window`);
+  assert.ok(await page.evaluate<boolean>(isTabShown), `${what}: the tab of the page is out of view`);
   const folder = process.env['PLATFORM_TEST_SCREENSHOTS'];
   if (folder === undefined) return;
   const name = `${what.replaceAll(/[^a-z0-9]+/gi, '-')}-${page.viewportSize()?.width ?? 0}.png`;
   await page.screenshot({ path: `${folder}/${name}`, fullPage: true });
 }
+
+const isTabShown = `(() => {
+  const tab = document.querySelector('.tabs > [aria-current]')?.getBoundingClientRect();
+  return tab === undefined || (tab.left >= 0 && tab.right <= window.innerWidth);
+})()`;
 
 /** axe fails if the page replaces an element while it looks, for example when the checks of a form come back. */
 async function violationsOf(page: Page, triesLeft = 3): Promise<Violation[]> {

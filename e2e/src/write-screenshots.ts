@@ -9,13 +9,15 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '@platform/kit/node';
+import { memoryFolder } from '@platform/kit/testing';
 import type { Browser } from 'playwright-core';
 import { followSignInLink, launchBrowser } from './browser.ts';
 import { buildWeb } from './build-web.ts';
-import { clientOf, startCloud } from './cloud-process.ts';
+import { clientOf, startCloudAt } from './cloud-process.ts';
 import { writeDocsScreens } from './screens/docs-screens.ts';
 import { addressOf, screenPages, type ScreenIds, screenName } from './screens/screen-pages.ts';
-import { seedDatasets, seedJobs, seedOrganization } from './screens/seed-data.ts';
+import { seedCamera, seedDatasets, seedJobs, seedOrganization } from './screens/seed-data.ts';
+import { seedHistory } from './screens/seed-history.ts';
 import { seedMachines } from './screens/seed-machines.ts';
 import { settle } from './screens/settle.ts';
 import { checkout } from './up-process.ts';
@@ -80,14 +82,19 @@ async function writeEveryPage(browser: Browser, url: string, link: () => Promise
 }
 
 buildWeb();
-await using cloud = await startCloud();
+await using folder = await memoryFolder();
+// Whatever this host has free.
+const place = { checkout, dataDir: path.join(folder.path, 'cloud'), port: 0 };
+await using cloud = await startCloudAt(place, '--low-disk-gb', '0');
 const { ready } = cloud;
 const client = clientOf(ready);
 const organizationId = ready.org_id;
 say('Seeding an installation …');
+await seedHistory(folder.path, organizationId);
 const machines = await seedMachines(client, organizationId);
 await using _machines = keepAlive(machines.beat);
 const { datasetId, imageId } = await seedDatasets(client, organizationId);
+await seedCamera(client, machines.partId);
 const jobs = await seedJobs(client, ready, datasetId);
 await using _jobs = keepAlive(jobs.beat);
 const fragmentId = await seedOrganization(client, organizationId);

@@ -111,8 +111,8 @@ test('the page of a machine opens on its story', async (t) => {
   const machine = await wireMachine(credentialsJson);
   await client.fleetClient.saveConfig({ partId, configJson: JSON.stringify(config), comment: 'a rear camera' });
   const boxes = [{ label: 'cow', xMin: 0.1, yMin: 0.3, xMax: 0.5, yMax: 0.9 }];
-  const bytes = drawnPng({ width: 320, height: 180 }, (x, y) =>
-    x > 32 && x < 160 && y > 54 && y < 162 ? [240, 235, 225] : [120, 100 + (y % 30), 70],
+  const bytes = drawnPng({ width: 320, height: 320 }, (x, y) =>
+    x > 32 && x < 160 && y > 96 && y < 288 ? [240, 235, 225] : [120, 100 + (y % 30), 70],
   );
   await client.dataClient.uploadImage({ bytes, fileExtension: 'png', boxes }, { partId, componentName: 'rear' });
   const browser = await launchBrowser();
@@ -141,7 +141,11 @@ test('the page of a machine opens on its story', async (t) => {
   assert.equal(await page.getByText(failing.remedy).count(), 1, 'the sentence and its remedy stand there once');
 
   const cameras = page.getByRole('region', { name: 'Cameras' });
-  await cameras.getByRole('img', { name: 'Newest captured image of rear: cow' }).waitFor();
+  const image = cameras.getByRole('img', { name: 'Newest captured image of rear: cow' });
+  await image.waitFor();
+  const [shown, card] = [await image.boundingBox(), await cameras.getByRole('figure').last().boundingBox()];
+  assert.ok(shown && card && Math.abs(shown.width - shown.height) < 1.5, 'a square image is drawn as a square');
+  assert.ok(shown.width > 100 && shown.y >= card.y && shown.y + shown.height < card.y + card.height, 'whole');
   await cameras.getByText('No image of this camera was captured.').waitFor();
   const resources = page.getByRole('region', { name: 'Resources' });
   await resources.getByText('1 of 2 without a problem').waitFor();

@@ -49,6 +49,15 @@ export async function seedDatasets(client: PlatformClient, organizationId: strin
   return { datasetId, imageId: ids[0] ?? '' };
 }
 
+/** The newest image of a camera, with what a model found on it. */
+export async function seedCamera(client: PlatformClient, partId: string): Promise<void> {
+  const bear = (await composedImages()).find(({ label }) => label === 'bear');
+  if (!bear) throw new Error('no bear was composed');
+  const boxes = [{ label: 'bear', xMin: 0.03, yMin: 0.01, xMax: 0.85, yMax: 0.7 }];
+  const image = { bytes: bear.jpeg, fileExtension: 'jpg', boxes };
+  await client.dataClient.uploadImage(image, { partId, componentName: 'rear' });
+}
+
 const evaluation = {
   task: 'single_label_classification',
   labels,

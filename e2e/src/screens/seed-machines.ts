@@ -28,6 +28,7 @@ const config = (n: number) => ({
   },
   components: [
     { name: 'front', type: 'camera', model: 'webcam', attributes: { path: '/dev/video0' } },
+    { name: 'rear', type: 'camera', model: 'webcam', attributes: { path: '/dev/video2' } },
     { name: 'hatch', type: 'sensor', model: 'gpio', attributes: { pin: 17 } },
   ],
   services: [{ name: 'cows', type: 'mlmodel', model: 'onnx', attributes: { package: 'cows', version: 'latest' } }],
@@ -134,6 +135,7 @@ async function saveRevisions(client: PlatformClient, partId: string, count: numb
 export interface SeededMachines {
   /** It has a condition, samples, log lines and revisions. */
   readonly machineId: string;
+  readonly partId: string;
   /** Keeps the machines online. */
   beat(): Promise<void>;
 }
@@ -141,7 +143,7 @@ export interface SeededMachines {
 export async function seedMachines(client: PlatformClient, organizationId: string): Promise<SeededMachines> {
   const now = systemClock.wall();
   const talking: WireMachine[] = [];
-  let first = '';
+  const first = { machineId: '', partId: '' };
   for (const [n, name] of machineNames.entries()) {
     const { machine, credentialsJson } = await client.fleetClient.createMachine({ organizationId, name });
     const { id = '', partId = '' } = machine ?? {};
@@ -152,11 +154,11 @@ export async function seedMachines(client: PlatformClient, organizationId: strin
     await wire.check(reportOf(n, now), samplesUntil(now, n));
     if (n % 9 !== 4) talking.push(wire);
     if (n > 0) continue;
-    first = id;
+    Object.assign(first, { machineId: id, partId });
     await wire.logAll(lines(now));
   }
   return {
-    machineId: first,
+    ...first,
     async beat() {
       await Promise.all(talking.map((machine) => machine.beat()));
     },

@@ -1,6 +1,7 @@
 import { Link, Outlet } from '@tanstack/react-router';
 import { ServerCard } from './server-card.tsx';
 import { ApiKeys } from './api-keys.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
 import { useSession } from '../../entities/session/session.tsx';
 
 const subjects = [
@@ -14,13 +15,13 @@ const subjects = [
 export const SettingsPage = () => (
   <div className="page">
     <h1>Settings</h1>
-    <nav className="tabs" aria-label="Settings">
+    <Tabs label="Settings">
       {subjects.map(({ to, name }) => (
         <Link key={to} to={to} className="tab" activeProps={{ 'aria-current': 'page' }}>
           {name}
         </Link>
       ))}
-    </nav>
+    </Tabs>
     <Outlet />
   </div>
 );

@@ -13,7 +13,7 @@ interface Column {
 
 export const machineColumns: readonly Column[] = [
   { key: 'name', text: 'Name', share: 17 },
-  { key: 'state', text: 'State', share: 17 },
+  { key: 'state', text: 'State', share: 21 },
   { key: 'condition', text: 'Condition', share: 24 },
   { key: 'tag', text: 'Tags', share: 13 },
   { key: 'location', text: 'Location', share: 12 },
@@ -26,9 +26,9 @@ export const machineColumns: readonly Column[] = [
   { key: 'memory', text: 'Memory', share: 9, isNumber: true },
   { key: 'temperature', text: 'Temperature', share: 11, isNumber: true },
   { key: 'agent', text: 'Agent', share: 8, isNumber: true },
-  { key: 'server', text: 'Server', share: 8, isNumber: true },
+  { key: 'server', text: 'Server', share: 9, isNumber: true },
   { key: 'revision', text: 'Revision', share: 10, isNumber: true },
-  { key: 'seen', text: 'Last seen', share: 12, isNumber: true },
+  { key: 'seen', text: 'Last seen', share: 15, isNumber: true },
 ];
 const usual: readonly SortKey[] = ['name', 'state', 'condition', 'tag', 'location', 'server', 'revision', 'seen'];
 

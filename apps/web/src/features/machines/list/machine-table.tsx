@@ -65,7 +65,7 @@ export function MachineTable({ list, rows, sort, onSort, columns, selection, onS
   useEffect(() => virtual.measure(), [virtual, height]);
   const pick = useRangeSelection(list, selection, onSelect);
   return (
-    <table className="table table-long" aria-rowcount={rows + 1}>
+    <table className={columns === '' ? 'table table-long is-usual' : 'table table-long'} aria-rowcount={rows + 1}>
       <Head rows={rows} columns={shown} sort={sort} onSort={onSort} selection={selection} onSelect={onSelect} />
       <tbody ref={body}>
         <Space height={(first?.start ?? top) - top} />

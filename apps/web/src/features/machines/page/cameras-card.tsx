@@ -116,7 +116,7 @@ function CameraImage({ image, camera }: { image: BinaryMetadata; camera: Resourc
   const [width, height] = [image.imageWidth || 16, image.imageHeight || 9];
   const found = boxes.map(boxText).join(', ');
   return (
-    <div className="story-frame" style={{ aspectRatio: `${width} / ${height}` }}>
+    <div className="story-frame" style={{ aspectRatio: `${width} / ${height}`, ['--ratio' as string]: width / height }}>
       <img
         src={`/data/${image.binaryDataId}?width=800`}
         alt={`Newest captured image of ${isolateText(camera.name)}${found === '' ? '' : `: ${found}`}`}

@@ -1,5 +1,6 @@
 import { getRouteApi, Link, Outlet, useMatchRoute } from '@tanstack/react-router';
 import { BackIcon } from '../../../ui/icons.tsx';
+import { Tabs } from '../../../ui/tabs.tsx';
 import { OpensLater } from '../../../ui/loaded-later.tsx';
 import { FailureNote, Loading } from '../../../ui/messages.tsx';
 import { machineView } from '../../../entities/machine/machine-status.ts';
@@ -41,7 +42,7 @@ export function MachinePage() {
         {!isOverview && <PastReport machine={machine} />}
         {!isOverview && <MachineConditions machine={machine} />}
       </div>
-      <nav className="tabs" aria-label="Machine">
+      <Tabs label="Machine">
         {tabs.map((tab) => (
           <Link
             key={tab}
@@ -53,7 +54,7 @@ export function MachinePage() {
             {tab.toUpperCase()}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       <Outlet />
     </div>
   );
