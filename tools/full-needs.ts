@@ -1,4 +1,5 @@
-// Installs what the full tests need beyond the npm registry: Debian packages and a pinned Python environment.
+// Installs what the full tests need beyond the npm registry: Debian packages and a pinned Python environment. Run by
+// itself, it does so ahead of them.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -110,3 +111,5 @@ export function installForFull(root: string): Record<string, string> {
     PLATFORM_TEST_POSTGRES_17: postgresIn(root, '17.10.0-beta.17'),
   };
 }
+
+if (import.meta.main) installForFull(path.resolve(import.meta.dirname, '..'));

@@ -1,7 +1,9 @@
 // npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs Node's test runner. Its summary comes last.
+// PLATFORM_TEST_CONCURRENCY=N runs N files at once, by default 2.
 // npm run test:full runs the *.full.test.ts files instead. They need Debian packages or PyPI, which it installs first.
 // npm run test:lab runs the *.lab.test.ts files: whole machines with systemd and power cuts; root on Debian, an hour.
-// npm run test:nightly runs the *.nightly.test.ts files: an emulated machine with another processor; as test:lab, half an hour.
+// npm run test:nightly runs the *.nightly.test.ts files: an emulated machine with another processor, and the stories of the
+// web app on a narrow screen; as test:lab, half an hour and more.
 // npm run test:attack runs the *.attack.test.ts files: hostile callers against a running server, on loopback, bounded.
 // PLATFORM_ATTACK=short runs fewer rounds of each; all rounds of all write docs/measurements/attack.md.
 import { spawnSync } from 'node:child_process';
@@ -80,7 +82,7 @@ const done = spawnSync(
     '--test-reporter=tap',
     `--test-reporter-destination=${record}`,
     // Two emulated machines slow each other down; containers mostly wait.
-    `--test-concurrency=${ofMachines ? (process.env['PLATFORM_LAB_CONCURRENCY'] ?? 1) : 2}`,
+    `--test-concurrency=${ofMachines ? (process.env['PLATFORM_LAB_CONCURRENCY'] ?? 1) : (process.env['PLATFORM_TEST_CONCURRENCY'] ?? 2)}`,
     // The longest one is the random walk of network failures: an hour, and what it needs before and after.
     `--test-timeout=${ofMachines ? 9_000_000 : kind === 'attack' ? 3_600_000 : 420_000}`,
     ...files,

@@ -27,12 +27,37 @@ export async function untilInPage(page: Page, expression: string): Promise<void>
   }
 }
 
+export type Size = Readonly<Record<'width' | 'height', number>>;
+
+/** The narrowest screen that the web app supports. */
+export const narrowSize: Size = { width: 360, height: 740 };
+
+const looksNarrow = new WeakSet<BrowserContext>();
+
+/** From now on `checkPage` looks at the pages of this context on the narrow screen, too. */
+export const checkAlsoNarrow = (context: BrowserContext): void => void looksNarrow.add(context);
+
 /**
  * Fails if axe finds an accessibility violation, if the page is wider than its window, or if the tab of the shown page is
  * out of view.
  * PLATFORM_TEST_SCREENSHOTS=FOLDER: saves the page there, for a look.
  */
 export async function checkPage(page: Page, what: string): Promise<void> {
+  await checkAsItIs(page, what);
+  const wide = page.viewportSize();
+  if (!looksNarrow.has(page.context()) || wide === null || wide.width <= narrowSize.width) return;
+  await resize(page, narrowSize);
+  await checkAsItIs(page, `${what}, narrow`);
+  await resize(page, wide);
+}
+
+/** The page follows its new size within two frames. */
+async function resize(page: Page, size: Size): Promise<void> {
+  await page.setViewportSize(size);
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+}
+
+async function checkAsItIs(page: Page, what: string): Promise<void> {
   // The page must be static: text that fades in has too little contrast for a moment.
   await page.evaluate(settled);
   await page.evaluate(axe);

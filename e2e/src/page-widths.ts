@@ -1,10 +1,10 @@
-// Steps in the web app on a wide and on a narrow screen.
+// Steps in the web app on a wide screen, whose states are looked at on a narrow one, too.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { PlatformClient } from '@platform/client';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { followSignInLink, launchBrowser } from './browser.ts';
-import { watchComplaints } from './page-checks.ts';
+import { checkAlsoNarrow, narrowSize, type Size, watchComplaints } from './page-checks.ts';
 
 interface Screen {
   readonly width: number;
@@ -14,28 +14,39 @@ interface Screen {
 }
 
 type Steps = (screen: Screen) => Promise<void>;
-type Size = Readonly<Record<'width' | 'height', number>>;
 
-const sizes: readonly Size[] = [
-  { width: 1280, height: 900 },
-  { width: 360, height: 740 },
-];
+const sizes: readonly Size[] = [{ width: 1280, height: 900 }, narrowSize];
 
-/** Runs the steps at each width, or at the given ones; no page may complain. With `t`, each width is a subtest. */
+/** PLATFORM_TEST_WIDTH=360: the stories run whole on the narrow screen, as at night. */
+const widthOfRun = Number(process.env['PLATFORM_TEST_WIDTH'] ?? sizes[0]?.width);
+
+/**
+ * Runs the steps on a wide screen; no page may complain. Each state that `checkPage` looks at there, it looks at on the
+ * narrow one, too: steps cost much, and only the ends of them look different. With `widths` the steps run whole at each
+ * of these instead, where steps on the narrow screen are the point. With `t`, each width is a subtest.
+ */
 export async function atEachWidth(
   { client, t, widths }: { client: PlatformClient; t?: TestContext; widths?: readonly number[] },
   steps: Steps,
 ): Promise<void> {
   await using browser = await launchBrowser();
-  for (const size of sizes.filter(({ width }) => widths?.includes(width) ?? true)) {
-    const run = (): Promise<void> => atSize(browser, client, size, steps);
+  const whole = sizes.filter(({ width }) => (widths ?? [widthOfRun]).includes(width));
+  assert.ok(whole.length > 0, `no size of a screen has the width ${widthOfRun}`);
+  for (const size of whole) {
+    const run = (): Promise<void> => atSize(browser, client, { size, looksNarrow: widths === undefined }, steps);
     await (t ? t.test(`at ${size.width} px`, run) : run());
   }
 }
 
-async function atSize(browser: Browser, client: PlatformClient, size: Size, steps: Steps): Promise<void> {
+async function atSize(
+  browser: Browser,
+  client: PlatformClient,
+  { size, looksNarrow }: { size: Size; looksNarrow: boolean },
+  steps: Steps,
+): Promise<void> {
   const { width } = size;
   const context = await browser.newContext({ viewport: size });
+  if (looksNarrow) checkAlsoNarrow(context);
   const complaints = watchComplaints(context);
   const signIn = async (): Promise<Page> => {
     const page = await context.newPage();

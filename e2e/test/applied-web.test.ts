@@ -9,7 +9,8 @@ import type { Page } from 'playwright-core';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
-import { type WireMachine, wireMachine } from '../src/wire-callers.ts';
+import { stayOnline } from '../src/stay-online.ts';
+import { wireMachine } from '../src/wire-callers.ts';
 
 const config = {
   agent: { system_configuration: { logging_journald_storage: 'auto' } },
@@ -66,24 +67,6 @@ const report = (applied: number, since: number) => {
         ],
   };
 };
-
-/** Checks as an agent does, until it is disposed of. */
-function stayOnline(machine: WireMachine): AsyncDisposable {
-  const end = new AbortController();
-  const loop = async (): Promise<void> => {
-    while (!end.signal.aborted) {
-      await machine.beat();
-      await systemClock.sleep(2_000, end.signal);
-    }
-  };
-  const done = loop().catch(() => undefined); // the server may end first, when a step has failed
-  return {
-    async [Symbol.asyncDispose]() {
-      end.abort();
-      await done;
-    },
-  };
-}
 
 /** On a narrow screen the editor comes with the first look at the JSON. */
 async function seesJson(page: Page, width: number): Promise<void> {

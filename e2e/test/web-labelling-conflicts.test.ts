@@ -42,7 +42,7 @@ test('without the server, answers stay on the device, over a reload too, and are
 test('two users at one image: the later one sees both answers and chooses', async () => {
   await using cloud = await startCloud();
   const client = clientOf(cloud.ready);
-  await atEachWidth({ client }, async ({ width, signIn }) => {
+  await atEachWidth({ client, widths: [1280, 360] }, async ({ width, signIn }) => {
     const datasetId = await createDataset(client, cloud.ready.org_id, numbered(4));
     await label(client, datasetId, 3, ['cup']);
     await label(client, datasetId, 2, ['mug']);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage, openJson } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
+import { stayOnline } from '../src/stay-online.ts';
 import { wireMachine } from '../src/wire-callers.ts';
 
 test('a page without contact shows no machine as online, and goes on by itself', async () => {
@@ -14,21 +15,22 @@ test('a page without contact shows no machine as online, and goes on by itself',
     const name = `press ${width}`;
     const created = await client.fleetClient.createMachine({ organizationId: ready.org_id, name });
     const machine = await wireMachine(created.credentialsJson);
+    await machine.check({});
+    await using _online = stayOnline(machine);
     const page = await signIn();
     const row = page.getByRole('row', { name });
-    await machine.check({});
     await row.getByText('Online', { exact: true }).waitFor();
+    const facets = page.getByRole('complementary', { name: 'Facets' });
+    if (width > 1100) await facets.getByText('Online', { exact: true }).waitFor();
     await context.setOffline(true);
     await page.getByText('The server does not answer.').first().waitFor();
     await row.getByText('Was online', { exact: true }).waitFor();
     assert.equal(await page.getByText('Online', { exact: true }).count(), 0);
     await checkPage(page, `machines without contact, ${width} px`);
     await context.setOffline(false);
-    await machine.check({});
     await row.getByText('Online', { exact: true }).waitFor();
 
     await page.goto(`${ready.url}/machines/${created.machine?.id}/configure`);
-    await machine.check({});
     const part = (state: string) => page.getByRole('button', { name: `Part status: ${state}` });
     await part('Online').waitFor();
     if (width < 1080) await page.getByRole('button', { name: 'JSON', exact: true }).click();

@@ -113,7 +113,7 @@ test('one of 3,000 machines is found, and the URL keeps query and order', { time
   await inTurns(machines, (n) => client.fleetClient.createMachine({ organizationId, name: nth(n) }));
   const created = await client.fleetClient.createMachine({ organizationId, name: 'talks' });
   await (await wireMachine(created.credentialsJson)).check({ server: { runningVersion: '1.2.0' } });
-  await atEachWidth({ client }, async ({ width, signIn }) => {
+  await atEachWidth({ client, widths: [1280, 360] }, async ({ width, signIn }) => {
     const page = await signIn();
     await page.getByText(/^3\s001 machines$/).waitFor();
     await page.getByRole('link', { name: nth(0), exact: true }).waitFor();

@@ -9,7 +9,7 @@ test('several maintenance windows are written, corrected and saved by the form',
   await using cloud = await startCloud();
   const { ready } = cloud;
   const client = clientOf(ready);
-  await atEachWidth({ client }, async ({ width, signIn }) => {
+  await atEachWidth({ client, widths: [1280, 360] }, async ({ width, signIn }) => {
     const { machine } = await client.fleetClient.createMachine({
       organizationId: ready.org_id,
       name: `press ${width}`,

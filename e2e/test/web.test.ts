@@ -18,6 +18,7 @@ import type { CloudReady } from '../src/cloud-process.ts';
 import { checkPage, openJson, untilInPage } from '../src/page-checks.ts';
 import { atEachWidth } from '../src/page-widths.ts';
 import { checkout, dataFolder } from '../src/up-process.ts';
+import { stayOnline } from '../src/stay-online.ts';
 import { wireMachine, wireRunner } from '../src/wire-callers.ts';
 import type { WireMachine } from '../src/wire-callers.ts';
 
@@ -416,6 +417,7 @@ test('an operator signs in and runs machines and training in the browser', async
     const session: Session = { page: await context.newPage(), ready, client, mark: String(width) };
     await signsIn(session);
     const machine = await createsMachine(session);
+    await using _online = stayOnline(machine);
     await checkPage(session.page, 'configure');
     await edits(session, machine);
     await reads(session, machine);

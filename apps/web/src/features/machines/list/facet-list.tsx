@@ -11,7 +11,9 @@ import { keepPreviousData } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CSSProperties } from 'react';
 import { useSession } from '../../../entities/session/session.tsx';
+import { useLostSince } from '../../../ui/contact.tsx';
 import { formatGrouped } from '../../../ui/quantities.ts';
+import { knownState } from '../../../ui/server-contact.ts';
 
 interface FacetListProps {
   query: string;
@@ -56,9 +58,12 @@ const stateTexts: Readonly<Record<string, string>> = {
   online: 'Online',
   uninstalled: 'Uninstalled',
 };
+const stateText = (state: string, isLost: boolean): string =>
+  knownState({ tone: 'quiet', text: stateTexts[state] ?? state }, isLost).text;
 
 function FacetGroup({ facet: { field, values, more }, query, onQuery }: FacetListProps & { facet: MachineFacet }) {
   const [isOpen, setOpen] = useState(false);
+  const isLost = useLostSince() !== undefined;
   if (!isListedField(field)) return null;
   const ordered =
     field === 'state' ? values.toSorted((a, b) => stateOrder.indexOf(a.value) - stateOrder.indexOf(b.value)) : values;
@@ -72,7 +77,7 @@ function FacetGroup({ facet: { field, values, more }, query, onQuery }: FacetLis
         {shown.map(({ value, machines }) => {
           const term = writtenValue(field, value);
           const presence = presenceOf(query, term);
-          const text = (field === 'state' ? stateTexts[value] : undefined) ?? value;
+          const text = field === 'state' ? stateText(value, isLost) : value;
           return (
             <li key={value}>
               <button
