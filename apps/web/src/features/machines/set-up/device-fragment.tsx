@@ -53,7 +53,7 @@ export function DeviceFragment({
 }
 
 /** The fragment that a new machine starts with, if the organization has some. */
-export function FirstFragment({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+function FirstFragment({ value, onChange }: { value: string; onChange: (id: string) => void }) {
   const { organization } = useSession();
   const list = useQuery(AppService.method.listFragments, { organizationId: organization.organizationId });
   const fragments = list.data?.fragments ?? [];
