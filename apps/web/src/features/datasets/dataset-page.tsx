@@ -93,9 +93,7 @@ export function DatasetPage() {
         />
       )}
       <ShowMore list={more} text="Show more" />
-      {dataset && dialog && (
-        <DatasetDialogs datasetId={datasetId} name={dataset.name} dialog={dialog} onClose={close} />
-      )}
+      {dataset && dialog && <DatasetDialogs {...{ datasetId, dialog }} name={dataset.name} onClose={close} />}
     </div>
   );
 }
