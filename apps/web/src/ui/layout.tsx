@@ -55,7 +55,7 @@ export const Card = ({ title, label = title, hint, head, className = '', childre
 
 interface PairProps {
   name: string;
-  /** Of the value. */
+  /** The class of the value. */
   className?: string;
   isWide?: boolean;
   children: ReactNode;
