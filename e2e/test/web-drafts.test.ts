@@ -224,3 +224,44 @@ test('an editor that comes late takes no keys that are meant for a field, and it
   await page.keyboard.insertText('typed on');
   assert.equal(await field.inputValue(), 'typed on');
 });
+
+test('the schema of the configuration changes while CONFIGURE is open: what was typed stays, with its history', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const client = clientOf(ready);
+  const { machine } = await client.fleetClient.createMachine({ organizationId: ready.org_id, name: 'press' });
+  await client.fleetClient.saveConfig({ partId: machine?.partId ?? '', configJson: saved });
+  await using browser = await launchBrowser();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  await page.route(/\/assets\/config\.schema/, async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.text();
+    const [, name = ''] = /export\s*\{\s*([\w$]+) as default\s*\}/.exec(body) ?? [];
+    const change = `globalThis.changeSchema = () => {
+      const agent = { ...${name}.properties.agent, title: 'Another title' };
+      ${name} = { ...${name}, properties: { ...${name}.properties, agent } };
+    };`;
+    await route.fulfill({ response: answer, body: `${body}\n${change}` });
+  });
+  const signIn = async (at: Page): Promise<void> =>
+    followSignInLink(at, (await client.sessionClient.createSignInLink({})).url);
+  await signIn(page);
+  await page.goto(`${ready.url}/machines/${machine?.id}/configure`);
+  const typed = shown.replace('"barn"', '"stable"');
+  await type(page, typed);
+  await page.evaluate('changeSchema()');
+  // The sign-in loads again what the page had loaded, the schema among it.
+  await context.clearCookies();
+  const again = page.getByRole('dialog', { name: 'Sign in again' });
+  await again.waitFor();
+  const other = await context.newPage();
+  await signIn(other);
+  await again.waitFor({ state: 'detached' });
+  await other.close();
+  await page.getByRole('heading', { name: 'Another title' }).waitFor();
+  assert.equal((await textOf(page)).trimEnd(), typed.trimEnd());
+  await (await openJson(page)).click();
+  await page.keyboard.press('ControlOrMeta+z');
+  assert.equal((await textOf(page)).trimEnd(), shown.trimEnd());
+});

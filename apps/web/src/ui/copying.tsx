@@ -77,3 +77,13 @@ export const CodeBlock = ({ text, label }: { text: string; label: string }) => (
     <CopyButton text={text} label={`Copy: ${label}`} />
   </div>
 );
+
+/** Saves a file as a download. */
+export function saveFile(name: string, file: Blob): void {
+  const url = URL.createObjectURL(file);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

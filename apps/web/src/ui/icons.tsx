@@ -20,6 +20,12 @@ export function Icon({ children }: { children: ReactNode }) {
   );
 }
 
+const iconOf = (d: string) => () => (
+  <Icon>
+    <path d={d} />
+  </Icon>
+);
+
 export const OverviewIcon = () => (
   <Icon>
     <rect x="4" y="4" width="7" height="9" rx="1.5" />
@@ -79,16 +85,8 @@ export const CopyIcon = () => (
     <path d="M5 15V6a2 2 0 0 1 2-2h8" />
   </Icon>
 );
-export const CheckIcon = () => (
-  <Icon>
-    <path d="m5 13 4.5 4.5L19 7" />
-  </Icon>
-);
-export const CrossIcon = () => (
-  <Icon>
-    <path d="m6 6 12 12M18 6 6 18" />
-  </Icon>
-);
+export const CheckIcon = iconOf('m5 13 4.5 4.5L19 7');
+export const CrossIcon = iconOf('m6 6 12 12M18 6 6 18');
 export const AlertIcon = () => (
   <Icon>
     <path d="M12 4 2.8 19.5h18.4z" />
@@ -101,48 +99,24 @@ export const NoteIcon = () => (
     <path d="M12 11v5M12 8h.01" />
   </Icon>
 );
-export const PlusIcon = () => (
-  <Icon>
-    <path d="M12 5v14M5 12h14" />
-  </Icon>
-);
-export const ChevronIcon = () => (
-  <Icon>
-    <path d="m6 9 6 6 6-6" />
-  </Icon>
-);
-export const BackIcon = () => (
-  <Icon>
-    <path d="m14 6-6 6 6 6" />
-  </Icon>
-);
+export const PlusIcon = iconOf('M12 5v14M5 12h14');
+export const ChevronIcon = iconOf('m6 9 6 6 6-6');
+export const BackIcon = iconOf('m14 6-6 6 6 6');
 export const RestartIcon = () => (
   <Icon>
     <path d="M20 11a8 8 0 1 0-2.3 6.3" />
     <path d="M20 5v6h-6" />
   </Icon>
 );
-export const DownloadIcon = () => (
-  <Icon>
-    <path d="M12 4v11M7 11l5 5 5-5M5 20h14" />
-  </Icon>
-);
+export const DownloadIcon = iconOf('M12 4v11M7 11l5 5 5-5M5 20h14');
 export const LockIcon = () => (
   <Icon>
     <rect x="5" y="11" width="14" height="9" rx="2" />
     <path d="M8 11V8a4 4 0 0 1 8 0v3" />
   </Icon>
 );
-export const SignOutIcon = () => (
-  <Icon>
-    <path d="M10 4H6a2 2 0 0 0-2 2v12a2 2 0 0 0 2 2h4M15 8l4 4-4 4M19 12H9" />
-  </Icon>
-);
-export const FragmentIcon = () => (
-  <Icon>
-    <path d="m12 3 9 4.5-9 4.5-9-4.5zM3 12l9 4.5 9-4.5M3 16.5 12 21l9-4.5" />
-  </Icon>
-);
+export const SignOutIcon = iconOf('M10 4H6a2 2 0 0 0-2 2v12a2 2 0 0 0 2 2h4M15 8l4 4-4 4M19 12H9');
+export const FragmentIcon = iconOf('m12 3 9 4.5-9 4.5-9-4.5zM3 12l9 4.5 9-4.5M3 16.5 12 21l9-4.5');
 export const SearchIcon = () => (
   <Icon>
     <circle cx="11" cy="11" r="6.5" />

@@ -6,7 +6,7 @@ import {
   ConditionService,
   ConditionSeverity,
 } from '@platform/contract/gen/platform/conditions/v1/conditions_pb';
-import { useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import { Icon, NoteIcon } from '../../ui/icons.tsx';
 import { FailureNote } from '../../ui/messages.tsx';
 import { Ago } from '../../ui/time.tsx';
@@ -32,7 +32,7 @@ const WarningIcon = () => (
     <path d="M12 8v5M12 16h.01" />
   </Icon>
 );
-export const MuteIcon = () => (
+const MuteIcon = () => (
   <Icon>
     <path d="M6 9a6 6 0 0 1 9.5-4.9M18 11c0 3 .8 4.6 2 6H8M4 4l16 16M10 20h4M6 13c-.3 1.700-1 2.900-2 4h2" />
   </Icon>
@@ -88,11 +88,29 @@ export function Times({ since, until }: { since: number | undefined; until?: num
   );
 }
 
+/** Asks why and until when, and mutes. */
+export function MuteButton(muted: Omit<ComponentProps<typeof MuteDialog>, 'onClose'>) {
+  const [isMuting, setMuting] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        className="button button-quiet button-small button-icon"
+        aria-label={`Mute: ${muted.title}`}
+        title="Mute"
+        onClick={() => setMuting(true)}
+      >
+        <MuteIcon />
+      </button>
+      {isMuting && <MuteDialog {...muted} onClose={() => setMuting(false)} />}
+    </>
+  );
+}
+
 /** One condition with its cause, since when, what to do and its buttons. */
 export function ConditionRow({ condition, hasName }: { condition: Condition; hasName: boolean }) {
   const { severity, message, remedy, code, path, mute, action } = condition;
   const [since, ended, measured] = [msOf(condition.since), msOf(condition.endedOn), msOf(condition.measuredOn)];
-  const [isMuting, setMuting] = useState(false);
   const title = hasName ? conditionTitle(condition) : isolateText(message);
   return (
     <li className="condition">
@@ -117,20 +135,9 @@ export function ConditionRow({ condition, hasName }: { condition: Condition; has
       {ended === undefined && (
         <div className="condition-do">
           {(hasName || action !== ConditionAction.OPEN_MACHINE) && <ConditionButton condition={condition} />}
-          {mute === undefined && (
-            <button
-              type="button"
-              className="button button-quiet button-small button-icon"
-              aria-label={`Mute: ${title}`}
-              title="Mute"
-              onClick={() => setMuting(true)}
-            >
-              <MuteIcon />
-            </button>
-          )}
+          {mute === undefined && <MuteButton title={title} condition={condition} ofAll={false} />}
         </div>
       )}
-      {isMuting && <MuteDialog title={title} condition={condition} ofAll={false} onClose={() => setMuting(false)} />}
     </li>
   );
 }

@@ -12,3 +12,13 @@ export const boxesOf = (metadata: BinaryMetadata): Box[] =>
     yMax: box.yMaxNormalized,
     ...(box.confidence !== undefined && { confidence: box.confidence }),
   }));
+
+/** As requests carry it. */
+export const wireBox = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
+  label,
+  ...(confidence !== undefined && { confidence }),
+  xMinNormalized: xMin,
+  yMinNormalized: yMin,
+  xMaxNormalized: xMax,
+  yMaxNormalized: yMax,
+});

@@ -59,7 +59,7 @@ export function ConditionsPage() {
   // The frame says that the server does not answer.
   const isLost = useLostSince() !== undefined && data !== undefined;
   return (
-    <div className="page page-wide page-dense">
+    <div className="page">
       <title>Conditions · Platform</title>
       <div className="page-head">
         <div className="head-line">

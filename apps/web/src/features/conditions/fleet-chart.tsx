@@ -1,8 +1,5 @@
 import { useEffect, useRef } from 'react';
-import '../../ui/charts/language.ts';
-import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
-import { colorOf, fontOf } from '../../ui/charts/look.ts';
+import { axisOf, colorOf, drawChart, isAlone, showLast, uPlot } from '../../ui/charts/look.ts';
 
 /** Values over the last day; null: not measured. Times in seconds since 1970. */
 export interface ChartData {
@@ -29,18 +26,12 @@ interface FleetChartProps {
 const heightPx = 132;
 
 function optionsOf({ data, from, to, kind }: Omit<FleetChartProps, 'summary'>, width: number): uPlot.Options {
-  const axis: uPlot.Axis = {
-    stroke: colorOf('--text-soft'),
-    grid: { stroke: colorOf('--line'), width: 1 },
-    ticks: { show: false },
-    font: fontOf(11),
-  };
+  const axis = axisOf(11);
   const bars = uPlot.paths.bars?.({ size: [0.8, 24], align: 1 });
   return {
     width,
     height: heightPx,
     padding: [8, 18, 0, 0],
-    // Without a pointer over the drawing the legend shows the newest values.
     hooks: { setCursor: [(plot) => typeof plot.cursor.idx !== 'number' && showLast(plot)] },
     cursor: { y: false, points: { size: 5 } },
     legend: { live: true },
@@ -69,12 +60,6 @@ function optionsOf({ data, from, to, kind }: Omit<FleetChartProps, 'summary'>, w
   };
 }
 
-/** A point is drawn only where no line is. */
-const isAlone: uPlot.Series.Points.Show = (plot, series) =>
-  (plot.data[series] ?? []).filter((value) => value !== null && value !== undefined).length === 1;
-
-const showLast = (plot: uPlot): void => plot.setLegend({ idx: Math.max(0, (plot.data[0]?.length ?? 0) - 1) });
-
 const clock = (seconds: number): string =>
   new Date(seconds * 1_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
@@ -82,26 +67,20 @@ const clock = (seconds: number): string =>
 export function FleetChart({ data, from, to, kind, summary }: FleetChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(null);
-  useEffect(() => {
-    const place = holder.current;
-    if (place === null) return undefined;
-    const draw = (): void => {
-      chart.current?.destroy();
-      const values = [[...data.times], ...data.series.map((one) => [...one.values])] as uPlot.AlignedData;
-      const plot = new uPlot(optionsOf({ data, from, to, kind }, place.clientWidth), values, place);
-      chart.current = plot;
-      showLast(plot);
-    };
-    draw();
-    const dark = window.matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', draw);
-    const watcher = new ResizeObserver(() => chart.current?.setSize({ width: place.clientWidth, height: heightPx }));
-    watcher.observe(place);
-    return () => {
-      dark.removeEventListener('change', draw);
-      watcher.disconnect();
-      chart.current?.destroy();
-    };
-  }, [data, from, to, kind]);
+  useEffect(
+    () =>
+      drawChart({
+        place: holder.current,
+        plot: chart,
+        heightPx,
+        create: (place) => {
+          const values = [[...data.times], ...data.series.map((one) => [...one.values])] as uPlot.AlignedData;
+          const plot = new uPlot(optionsOf({ data, from, to, kind }, place.clientWidth), values, place);
+          showLast(plot);
+          return plot;
+        },
+      }),
+    [data, from, to, kind],
+  );
   return <div ref={holder} className="fleet-chart" role="img" aria-label={summary} />;
 }

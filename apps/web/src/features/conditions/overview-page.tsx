@@ -16,12 +16,11 @@ import { Ago, useNow } from '../../ui/time.tsx';
 import { formatCount, formatGrouped } from '../../ui/quantities.ts';
 import { msOf } from '../../ui/times.ts';
 import { ConditionButton } from '../../entities/condition/condition-action.tsx';
-import { LateNote, MuteIcon, SeverityMark, Times } from '../../entities/condition/condition-parts.tsx';
+import { LateNote, MuteButton, SeverityMark, Times } from '../../entities/condition/condition-parts.tsx';
 import { useIsCurrent, useOverview } from '../../entities/condition/condition-query.ts';
 import { groupWords, type Outcome, outcomeOf } from '../../entities/condition/condition-words.ts';
 import { lastDay } from './fleet-series.ts';
 import { FirstSteps, stepsOf } from './first-steps.tsx';
-import { MuteDialog } from '../../entities/condition/mute-dialog.tsx';
 
 /** What needs attention, the worst first; then the numbers of the organization. */
 export function OverviewPage() {
@@ -33,7 +32,7 @@ export function OverviewPage() {
   const hasMachine = steps?.[0]?.isDone === true;
   const isLost = useLostSince() !== undefined;
   return (
-    <div className="page page-wide page-dense overview">
+    <div className="page overview">
       <title>Overview · Platform</title>
       <div className="page-head">
         <div className="head-line">
@@ -176,7 +175,6 @@ function AllWell({ outcome, isCurrent, notes, groups }: AllWellProps) {
 
 function GroupRow({ group }: { group: ConditionGroup }) {
   const { count, severity, code, subject, examples } = group;
-  const [isMuting, setMuting] = useState(false);
   const { title, cause } = groupWords(group);
   const [first] = examples;
   const since = msOf(group.since);
@@ -200,25 +198,9 @@ function GroupRow({ group }: { group: ConditionGroup }) {
           </Link>
         )}
         {first && (
-          <button
-            type="button"
-            className="button button-quiet button-small button-icon"
-            aria-label={`Mute: ${title}`}
-            title="Mute"
-            onClick={() => setMuting(true)}
-          >
-            <MuteIcon />
-          </button>
+          <MuteButton title={title} condition={first} ofAll={count > 1 && subject !== ConditionSubject.SERVER} />
         )}
       </div>
-      {isMuting && first && (
-        <MuteDialog
-          title={title}
-          condition={first}
-          ofAll={count > 1 && subject !== ConditionSubject.SERVER}
-          onClose={() => setMuting(false)}
-        />
-      )}
     </li>
   );
 }

@@ -4,7 +4,6 @@ import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
-import { useLostSince } from '../../ui/contact.tsx';
 import { FailureNote } from '../../ui/messages.tsx';
 import { formatJson, isError } from './config-problems.ts';
 import type { ConfigProblem } from './config-problems.ts';
@@ -20,6 +19,7 @@ import { ConfigForm } from './form/config-form.tsx';
 import { FragmentsOfMachine } from './form/config-fragments.tsx';
 import { ConfigState } from './config-state.tsx';
 import { DraftNotes } from './draft/draft-notes.tsx';
+import { EditorActions } from './editor-actions.tsx';
 import { JsonSide } from './json-side.tsx';
 import type { DraftStart } from './draft/kept-draft.ts';
 import { ProblemList } from './problem-list.tsx';
@@ -194,28 +194,4 @@ function useReview(config: ConfigDraft, hasErrors: () => Promise<boolean>) {
       config.save().then(close, () => undefined); // the dialog shows the failure
     },
   };
-}
-
-interface EditorActionsProps {
-  isDirty: boolean;
-  onFormat: () => void;
-  onDiscard: () => void;
-  onReview: () => void;
-}
-function EditorActions({ isDirty, onFormat, onDiscard, onReview }: EditorActionsProps) {
-  const isLost = useLostSince() !== undefined;
-  return (
-    <div className="row config-panel-actions">
-      <button type="button" className="button" onClick={onFormat}>
-        Tidy up
-      </button>
-      <button type="button" className="button" disabled={!isDirty} onClick={onDiscard}>
-        Discard draft
-      </button>
-      <span className="soft small push">{isDirty && isLost && 'Saving waits for the server.'}</span>
-      <button type="button" className="button button-main" disabled={!isDirty || isLost} onClick={onReview}>
-        Review and save …
-      </button>
-    </div>
-  );
 }

@@ -4,6 +4,7 @@ import type { ConfigRevision } from '@platform/contract/gen/platform/fleet/v1/fl
 import { useState } from 'react';
 import { SettingsIcon } from '../../ui/icons.tsx';
 import { EmptyState, FailureNote, TruncatedNote, ListSkeleton } from '../../ui/messages.tsx';
+import { Table } from '../../ui/table.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { configView } from '../../entities/machine/config-status.ts';
 import type { ConfigView } from '../../entities/machine/config-status.ts';
@@ -51,60 +52,48 @@ export function RevisionsTab() {
   );
 }
 
-function RevisionTable({
-  revisions,
-  config,
-  onShow,
-}: {
+interface RevisionTableProps {
   revisions: readonly ConfigRevision[];
   config: ConfigView;
   onShow: (revision: bigint) => void;
-}) {
-  return (
-    <table className="table table-cards">
-      <thead>
-        <tr>
-          <th scope="col">Revision</th>
-          <th scope="col">Saved</th>
-          <th scope="col">By</th>
-          <th scope="col">Comment</th>
-          <th scope="col">
-            <span className="hidden-text">Changes</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {revisions.map(({ revision, savedBy, savedOn, comment, fragments }) => (
-          <tr key={String(revision)}>
-            <td className="lead">
-              <span className="row">
-                <strong>{String(revision)}</strong>
-                <EffectBadge revision={revision} config={config} />
-              </span>
-            </td>
-            <td data-label="Saved">
-              <Ago at={msOf(savedOn)} />
-            </td>
-            <td data-label="By">
-              <span title={savedBy}>{isolateText(actorName(savedBy))}</span>
-            </td>
-            <td data-label="Comment">
-              <span className="stack-tight">
-                <span>{isolateText(comment)}</span>
-                {fragments.length > 0 && <span className="soft small">with {fragmentNames(fragments)}</span>}
-              </span>
-            </td>
-            <td data-label="">
-              <button type="button" className="button button-small" onClick={() => onShow(revision)}>
-                Show changes<span className="hidden-text"> of revision {String(revision)}</span>
-              </button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }
+const RevisionTable = ({ revisions, config, onShow }: RevisionTableProps) => (
+  <Table
+    rows={revisions}
+    keyOf={({ revision }) => String(revision)}
+    columns={[
+      {
+        title: 'Revision',
+        cell: ({ revision }) => (
+          <span className="row">
+            <strong>{String(revision)}</strong>
+            <EffectBadge revision={revision} config={config} />
+          </span>
+        ),
+      },
+      { title: 'Saved', cell: ({ savedOn }) => <Ago at={msOf(savedOn)} /> },
+      { title: 'By', cell: ({ savedBy }) => <span title={savedBy}>{isolateText(actorName(savedBy))}</span> },
+      {
+        title: 'Comment',
+        cell: ({ comment, fragments }) => (
+          <span className="stack-tight">
+            <span>{isolateText(comment)}</span>
+            {fragments.length > 0 && <span className="soft small">with {fragmentNames(fragments)}</span>}
+          </span>
+        ),
+      },
+      {
+        title: 'Changes',
+        isHidden: true,
+        cell: ({ revision }) => (
+          <button type="button" className="button button-small" onClick={() => onShow(revision)}>
+            Show changes<span className="hidden-text"> of revision {String(revision)}</span>
+          </button>
+        ),
+      },
+    ]}
+  />
+);
 
 const fragmentNames = (fragments: ConfigRevision['fragments']): string =>
   fragments.map(({ name, revision }) => `${isolateText(name)} ${revision}`).join(', ');

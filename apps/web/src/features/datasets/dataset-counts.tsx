@@ -8,8 +8,7 @@ import '../../ui/style/training.css';
 
 /** Images per label, and the remaining requirements before a training can start. */
 export function DatasetCounts({ datasetId, onMerged }: { datasetId: string; onMerged: () => void }) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const tags = useLabelCounts(organizationId, datasetId, 'tags').data;
   const boxes = useLabelCounts(organizationId, datasetId, 'boxes').data;
   const names = tags?.labels.map(({ label }) => label) ?? [];

@@ -2,12 +2,12 @@ import { useMutation } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { ConfirmDialog } from '../../ui/dialogs.tsx';
-import { BackIcon, PlusIcon } from '../../ui/icons.tsx';
+import { ConfirmDialog, FormDialog } from '../../ui/dialogs.tsx';
+import { PlusIcon } from '../../ui/icons.tsx';
+import { BackLink, PageHead } from '../../ui/layout.tsx';
 import { FailureNote, TruncatedNote } from '../../ui/messages.tsx';
 import { ShowMore } from '../../ui/paged-list.tsx';
-import { tagChoices } from './image-labels.ts';
-import type { TagChoice } from './image-labels.ts';
+import { tagChoices, type TagChoice } from './image-labels.ts';
 import { formatCount } from '../../ui/quantities.ts';
 import { isolateText } from '../../ui/user-text.ts';
 import { AddImages } from './add-images.tsx';
@@ -16,8 +16,8 @@ import { ImageList, TagBar } from './dataset-images.tsx';
 import { useDataset } from './dataset-query.ts';
 import { useFileDrop } from './dropped-files.ts';
 import type { BrowserFile } from './image-uploads.ts';
-import { RenameDataset } from './rename-dataset.tsx';
 import { SelectionBar } from './selection-bar.tsx';
+import { TextField } from '../../ui/fields.tsx';
 import '../../ui/style/training.css';
 
 const route = getRouteApi('/datasets/$datasetId');
@@ -50,12 +50,15 @@ export function DatasetPage() {
     refresh();
   };
   return (
-    <div className={isDragOver ? 'page page-wide is-drag-over' : 'page page-wide'} {...dropTarget}>
+    <div className={isDragOver ? 'page is-drag-over' : 'page'} {...dropTarget}>
       <title>{`${isolateText(dataset?.name ?? 'Dataset')} · Platform`}</title>
-      <div className="page-head">
-        <DatasetTitle title={dataset?.name ?? (isMissing ? 'Dataset not found' : 'Dataset')} count={count} />
+      <PageHead
+        back={<BackLink to="/datasets">Datasets</BackLink>}
+        title={dataset?.name ?? (isMissing ? 'Dataset not found' : 'Dataset')}
+        lead={count !== undefined && formatCount(count, 'image')}
+      >
         {dataset && <DatasetActions datasetId={datasetId} onOpen={setDialog} />}
-      </div>
+      </PageHead>
       {error && <FailureNote error={error} />}
       <DeleteDataset
         {...{ datasetId, name: dataset?.name ?? '' }}
@@ -90,9 +93,7 @@ export function DatasetPage() {
         />
       )}
       <ShowMore list={more} text="Show more" />
-      {dataset && dialog && (
-        <DatasetDialogs datasetId={datasetId} name={dataset.name} dialog={dialog} onClose={close} />
-      )}
+      {dataset && dialog && <DatasetDialogs {...{ datasetId, dialog }} name={dataset.name} onClose={close} />}
     </div>
   );
 }
@@ -108,17 +109,6 @@ const DatasetDialogs = ({ dialog, ...dataset }: DatasetDialogsProps) => (
     {dialog.at === 'adding' && <AddImages {...dataset} start={dialog.files} />}
     {dialog.at === 'renaming' && <RenameDataset {...dataset} />}
   </>
-);
-
-const DatasetTitle = ({ title, count }: { title: string; count: bigint | undefined }) => (
-  <div>
-    <Link to="/datasets" className="crumb">
-      <BackIcon />
-      Datasets
-    </Link>
-    <h1>{title}</h1>
-    {count !== undefined && <p className="soft">{formatCount(count, 'image')}</p>}
-  </div>
 );
 
 const DatasetActions = ({ datasetId, onOpen }: { datasetId: string; onOpen: (dialog: OpenDialog) => void }) => (
@@ -167,5 +157,28 @@ function DeleteDataset({ datasetId, name, isOpen, onClose }: DeleteDatasetProps)
         onConfirm={() => removal.mutate({ id: datasetId })}
       />
     </>
+  );
+}
+
+interface RenameDatasetProps {
+  datasetId: string;
+  name: string;
+  onClose: () => void;
+}
+
+function RenameDataset({ datasetId, name, onClose }: RenameDatasetProps) {
+  const [next, setNext] = useState(name);
+  const change = useMutation(DatasetService.method.renameDataset, { onSuccess: onClose });
+  return (
+    <FormDialog
+      title="Rename dataset"
+      verb="Rename"
+      isDisabled={next.trim() === '' || next.trim() === name || change.isPending}
+      error={change.error}
+      onSubmit={() => change.mutate({ id: datasetId, name: next.trim() })}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={next} onChange={setNext} />
+    </FormDialog>
   );
 }

@@ -11,8 +11,7 @@ const pageSize = 100;
 
 /** A dataset with its tags, its labels, and the pages of its images that have the chosen tag. */
 export function useDataset(datasetId: string, choice: TagChoice | undefined) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const transport = useTransport();
   const queries = useQueryClient();
   const list = useQuery(DatasetService.method.listDatasetsByIDs, { ids: [datasetId] });

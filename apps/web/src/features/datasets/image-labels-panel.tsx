@@ -13,6 +13,7 @@ import { captureTagsOf } from './image-labels.ts';
 import { isolateText } from '../../ui/user-text.ts';
 import { useLabelCounts } from '../../entities/dataset/label-counts.ts';
 import { SelectField, TextField } from '../../ui/fields.tsx';
+import { Card } from '../../ui/layout.tsx';
 import '../../ui/style/training.css';
 
 const noSplit = '';
@@ -72,10 +73,7 @@ export function ImageLabels({ metadata, datasetId }: { metadata: BinaryMetadata;
     setText('');
   };
   return (
-    <section className="card" aria-label="Labels">
-      <div className="card-head">
-        <h2>Labels of the whole image</h2>
-      </div>
+    <Card title="Labels of the whole image" label="Labels">
       <form
         className="card-body"
         onSubmit={(event) => {
@@ -111,7 +109,7 @@ export function ImageLabels({ metadata, datasetId }: { metadata: BinaryMetadata;
         )}
         {error && <FailureNote error={error} />}
       </form>
-    </section>
+    </Card>
   );
 }
 

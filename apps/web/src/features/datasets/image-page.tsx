@@ -4,7 +4,7 @@ import type { BinaryDataByFilterResponse } from '@platform/contract/gen/platform
 import { useQueryClient } from '@tanstack/react-query';
 import type { InfiniteData } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { BackIcon } from '../../ui/icons.tsx';
+import { BackLink } from '../../ui/layout.tsx';
 import { FailureNote, Loading } from '../../ui/messages.tsx';
 import { useSession } from '../../entities/session/session.tsx';
 import { ImageEditor } from './image-editor.tsx';
@@ -20,14 +20,13 @@ export function ImagePage() {
   const metadata = query.data?.data[0]?.metadata;
   const name = metadata?.fileName || 'Image';
   return (
-    <div className="page page-wide">
+    <div className="page">
       <title>{`${isolateText(name)} · Platform`}</title>
       <div className="page-head">
         <div>
-          <Link to="/datasets/$datasetId" params={{ datasetId }} className="crumb">
-            <BackIcon />
+          <BackLink to="/datasets/$datasetId" params={{ datasetId }}>
             Dataset
-          </Link>
+          </BackLink>
           <h1 className="break">{name}</h1>
         </div>
         <Neighbours datasetId={datasetId} id={id} />

@@ -2,6 +2,7 @@ import { fieldPairs } from '@platform/contract/logs/fields';
 import { isAbort } from '@platform/kit';
 import { DropdownMenu } from 'radix-ui';
 import { useContext, useRef, useState } from 'react';
+import { saveFile } from '../../ui/copying.tsx';
 import { DownloadIcon } from '../../ui/icons.tsx';
 import { FailureNote, Note } from '../../ui/messages.tsx';
 import { downloadForms, type DownloadForm } from './log-download.ts';
@@ -39,15 +40,6 @@ async function readAll(
   return { file: new Blob(parts, { type: form.type }), isCut: false };
 }
 
-function saveFile(file: Blob, name: string): void {
-  const url = URL.createObjectURL(file);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
-}
-
 /** Saves all lines of the time and the query as a file. */
 export function LogDownload({ source, name }: { source: LogSource; name: string }) {
   const read = useLogPages(source);
@@ -64,7 +56,7 @@ export function LogDownload({ source, name }: { source: LogSource; name: string 
     try {
       const all = await readAll(read, form, { signal, report: setLines, machineOf });
       setCut(all.isCut);
-      saveFile(all.file, `${name}.${form.extension}`);
+      saveFile(`${name}.${form.extension}`, all.file);
     } catch (caught) {
       if (!signal.aborted && !isAbort(caught)) setError(caught);
     }

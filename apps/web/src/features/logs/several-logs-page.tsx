@@ -1,22 +1,22 @@
-import { useQuery } from '@connectrpc/connect-query';
-import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useQuery, createQueryOptions, useTransport } from '@connectrpc/connect-query';
+import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { mostMachines } from '@platform/contract/logs/query';
 import { parseMachineQuery } from '@platform/contract/machine/query';
-import { keepPreviousData } from '@tanstack/react-query';
+import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useCallback, useState } from 'react';
 import type { LogMachine } from './log-machines.ts';
 import { Logs, type WriteSearch } from './logs-tab.tsx';
 import { TextField } from '../../ui/fields.tsx';
-import { BackIcon, CrossIcon, MachineIcon } from '../../ui/icons.tsx';
+import { CrossIcon, MachineIcon } from '../../ui/icons.tsx';
+import { BackLink } from '../../ui/layout.tsx';
 import { EmptyState, FailureNote, Loading } from '../../ui/messages.tsx';
 import { useDebounced } from '../../ui/time.tsx';
 import { UserText } from '../../ui/isolated-text.tsx';
 import { useSession } from '../../entities/session/session.tsx';
 import { formatCount, formatGrouped } from '../../ui/quantities.ts';
 import { isolateText } from '../../ui/user-text.ts';
-import { useChosenMachines } from './chosen-machines.ts';
-import { type SeveralSearch, withLines, withMachines } from './several-search.ts';
+import { type SeveralSearch, withLines, withMachines, idsOf } from './several-search.ts';
 import './several-logs.css';
 
 const route = getRouteApi('/machines/logs');
@@ -36,14 +36,13 @@ export function SeveralLogsPage() {
   const choose = (ids: readonly string[]): void =>
     void navigate({ search: (before) => withMachines(before, ids), replace: true, resetScroll: false });
   return (
-    <div className="page page-wide page-dense">
+    <div className="page">
       <title>Logs of machines · Platform</title>
       <div className="page-head">
         <div>
-          <Link to="/machines" {...(search.of !== undefined && { search: { q: search.of } })} className="crumb">
-            <BackIcon />
+          <BackLink to="/machines" {...(search.of !== undefined && { search: { q: search.of } })}>
             Machines
-          </Link>
+          </BackLink>
           <h1>{machines.length === 0 ? 'Logs of machines' : `Logs of ${formatCount(machines.length, 'machine')}`}</h1>
           <OfQuery search={search} matching={chosen.matching} />
         </div>
@@ -171,3 +170,49 @@ const NoMachines = ({ isQuery }: { isQuery: boolean }) => (
     </EmptyState>
   </div>
 );
+
+interface Chosen {
+  machines: readonly LogMachine[];
+  /** How many match the query, of which there are the first ones; undefined without a query. */
+  matching: number | undefined;
+  /** IDs that name no machine which the user may see. */
+  unknown: readonly string[];
+  error: unknown;
+  isLoading: boolean;
+}
+
+const toLogMachine = ({ id, partId, name }: Machine): LogMachine => ({ id, partId, name });
+
+/** The machines of the URL. */
+function useChosenMachines(search: SeveralSearch): Chosen {
+  const transport = useTransport();
+  const { organizationId } = useSession().organization;
+  const ids = idsOf(search);
+  const { of } = search;
+  const found = useQueries({
+    queries: ids.map((id) => ({
+      ...createQueryOptions(FleetService.method.getMachine, { id }, { transport }),
+      staleTime: Infinity,
+    })),
+  });
+  const list = useQuery(
+    FleetService.method.listMachines,
+    { organizationId, query: of ?? '', pageSize: mostMachines },
+    { enabled: of !== undefined, staleTime: Infinity },
+  );
+  if (of !== undefined)
+    return {
+      machines: (list.data?.machines ?? []).map(toLogMachine),
+      matching: list.data?.matching,
+      unknown: [],
+      error: list.error ?? undefined,
+      isLoading: list.isPending,
+    };
+  return {
+    machines: found.flatMap(({ data }) => (data?.machine ? [toLogMachine(data.machine)] : [])),
+    matching: undefined,
+    unknown: ids.filter((_, index) => found[index]?.isError),
+    error: found.find(({ error }) => error)?.error ?? undefined,
+    isLoading: found.some(({ isPending }) => isPending),
+  };
+}

@@ -10,7 +10,9 @@ import { CodeBlock } from '../../ui/copying.tsx';
 import { ConfirmDialog, FormDialog, ModalDialog } from '../../ui/dialogs.tsx';
 import { SelectField, TextField } from '../../ui/fields.tsx';
 import { PlusIcon } from '../../ui/icons.tsx';
+import { Card } from '../../ui/layout.tsx';
 import { FailureNote, Note, TruncatedNote, ListSkeleton } from '../../ui/messages.tsx';
+import { Table } from '../../ui/table.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { useSession } from '../../entities/session/session.tsx';
 import { shortId } from '../../ui/quantities.ts';
@@ -24,15 +26,16 @@ export function ApiKeys() {
   const [doomed, setDoomed] = useState<{ id: string; name: string }>();
   const removal = useMutation(AppService.method.deleteKey, { onSuccess: () => void list.refetch() });
   return (
-    <section className="card" aria-label="API keys">
-      <div className="card-head">
-        <h2>API keys</h2>
-        <span className="soft small">For programs and the command line.</span>
+    <Card
+      title="API keys"
+      hint="For programs and the command line."
+      head={
         <button type="button" className="button button-small push" onClick={() => setCreating(true)}>
           <PlusIcon />
           Create key
         </button>
-      </div>
+      }
+    >
       {(list.error ?? removal.error) && <FailureNote error={list.error ?? removal.error} />}
       {list.isPending && <ListSkeleton rows={4} />}
       <TruncatedNote isTruncated={list.data?.truncated} what="keys" />
@@ -47,61 +50,41 @@ export function ApiKeys() {
         onClose={() => setDoomed(undefined)}
         onConfirm={() => doomed && removal.mutate({ id: doomed.id })}
       />
-    </section>
+    </Card>
   );
 }
 
-function KeyTable({
-  keys,
-  onDelete,
-}: {
+interface KeyTableProps {
   keys: readonly APIKeyWithAuthorizations[];
   onDelete: (key: { id: string; name: string }) => void;
-}) {
-  return (
-    <table className="table table-cards">
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">ID</th>
-          <th scope="col">Rights</th>
-          <th scope="col">Created</th>
-          <th scope="col">
-            <span className="hidden-text">Delete</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map(({ apiKey, authorizations }) => {
-          const { id, name, createdOn } = apiKey ?? { id: '', name: '', createdOn: undefined };
-          return (
-            <tr key={id}>
-              <td className="lead">
-                <strong>{name || shortId(id)}</strong>
-              </td>
-              <td data-label="ID" className="mono small">
-                {id}
-              </td>
-              <td data-label="Rights">{authorizations.map(rightOf).join(', ')}</td>
-              <td data-label="Created" className="no-wrap">
-                <Ago at={msOf(createdOn)} />
-              </td>
-              <td data-label="">
-                <button
-                  type="button"
-                  className="button button-small"
-                  onClick={() => onDelete({ id, name: name || id })}
-                >
-                  Delete<span className="hidden-text"> {name}</span>
-                </button>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
 }
+const KeyTable = ({ keys, onDelete }: KeyTableProps) => (
+  <Table
+    rows={keys.map(({ apiKey, authorizations }) => ({
+      id: '',
+      name: '',
+      createdOn: undefined,
+      ...apiKey,
+      authorizations,
+    }))}
+    keyOf={({ id }) => id}
+    columns={[
+      { title: 'Name', cell: ({ id, name }) => <strong>{name || shortId(id)}</strong> },
+      { title: 'ID', className: 'mono small', cell: ({ id }) => id },
+      { title: 'Rights', cell: ({ authorizations }) => authorizations.map(rightOf).join(', ') },
+      { title: 'Created', className: 'no-wrap', cell: ({ createdOn }) => <Ago at={msOf(createdOn)} /> },
+      {
+        title: 'Delete',
+        isHidden: true,
+        cell: ({ id, name }) => (
+          <button type="button" className="button button-small" onClick={() => onDelete({ id, name: name || id })}>
+            Delete<span className="hidden-text"> {name}</span>
+          </button>
+        ),
+      },
+    ]}
+  />
+);
 
 /** "organization_owner" → "owner of the organization". */
 const rightOf = ({ authorizationId, resourceType }: AuthorizationDetails): string => {
@@ -115,8 +98,7 @@ const roles = [
 ] as const;
 
 function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => void }) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const [name, setName] = useState('');
   const [role, setRole] = useState<string>('owner');
   const creation = useMutation(AppService.method.createKey, { onSuccess: onCreated });

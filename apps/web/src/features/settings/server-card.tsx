@@ -3,6 +3,7 @@ import { useQuery } from '@connectrpc/connect-query';
 import { InstallationService } from '@platform/contract/gen/platform/installation/v1/installation_pb';
 import { Badge } from '../../ui/badges.tsx';
 import { useLostSince } from '../../ui/contact.tsx';
+import { Card, Pair } from '../../ui/layout.tsx';
 import { FailureNote, Loading, Note } from '../../ui/messages.tsx';
 import { Ago, useNow } from '../../ui/time.tsx';
 import { healthPairs, healthState, healthWarnings } from './server-health.ts';
@@ -26,20 +27,23 @@ export function ServerCard({ version }: { version: string }) {
       </Note>
     );
   return (
-    <section className="card" aria-label="Server">
-      <div className="card-head">
-        <h2>Server</h2>
-        {data && <Badge state={healthState(data, isCurrent)} />}
-        <span className="soft small">
-          Version {version}
-          {data && !isCurrent && (
-            <>
-              {' '}
-              · as of <Ago at={dataUpdatedAt} />
-            </>
-          )}
-        </span>
-      </div>
+    <Card
+      title="Server"
+      head={
+        <>
+          {data && <Badge state={healthState(data, isCurrent)} />}
+          <span className="soft small">
+            Version {version}
+            {data && !isCurrent && (
+              <>
+                {' '}
+                · as of <Ago at={dataUpdatedAt} />
+              </>
+            )}
+          </span>
+        </>
+      }
+    >
       {error && <FailureNote error={error} />}
       {!data && !error && <Loading />}
       {data && (
@@ -51,20 +55,16 @@ export function ServerCard({ version }: { version: string }) {
           ))}
           <dl className="pair-list">
             {healthPairs(data, now).map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-              </div>
+              <Pair key={name} name={name}>
+                {value}
+              </Pair>
             ))}
-            <div>
-              <dt>Newest backup</dt>
-              <dd>
-                <Ago at={msOf(data.backups?.lastOn)} otherwise="none" />
-              </dd>
-            </div>
+            <Pair name="Newest backup">
+              <Ago at={msOf(data.backups?.lastOn)} otherwise="none" />
+            </Pair>
           </dl>
         </div>
       )}
-    </section>
+    </Card>
   );
 }

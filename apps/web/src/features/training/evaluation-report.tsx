@@ -1,3 +1,4 @@
+import { Card } from '../../ui/layout.tsx';
 import { Note } from '../../ui/messages.tsx';
 import type { EvaluationView, HeatCell, Mistake } from '../../entities/training-job/evaluations.ts';
 import { formatCount } from '../../ui/quantities.ts';
@@ -9,15 +10,16 @@ import '../../ui/style/training.css';
 export function EvaluationReport({ evaluation }: { evaluation: EvaluationView }) {
   const { images } = evaluation;
   return (
-    <section className="card" aria-label="Evaluation">
-      <div className="card-head">
-        <h2>Evaluation</h2>
-        <span className="soft small">
+    <Card
+      title="Evaluation"
+      hint={
+        <>
           on {formatCount(evaluation.count, 'image')} that training never saw
           {evaluation.heldOut === 'validation' &&
             ' but that chose its best epoch: add test images for a figure to rely on'}
-        </span>
-      </div>
+        </>
+      }
+    >
       <div className="card-body">
         <div className="figures">
           {evaluation.figures.map((one) => (
@@ -58,7 +60,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </p>
         )}
       </div>
-    </section>
+    </Card>
   );
 }
 

@@ -4,6 +4,7 @@ import { MLTrainingService } from '@platform/contract/gen/platform/app/mltrainin
 import type { TrainingJobLogEntry } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { Clock } from '@platform/kit';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { Card } from '../../ui/layout.tsx';
 import { FailureNote } from '../../ui/messages.tsx';
 import { useClock } from '../../ui/time.tsx';
 import { parseLevel } from '../../entities/log/log-lines.ts';
@@ -71,12 +72,11 @@ export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean 
   }, [tail.lines]);
   const { lines, error, isEnded } = tail;
   return (
-    <section className="card" aria-label="Log">
-      <div className="card-head">
-        <h2>Log</h2>
-        <span className="soft small">{formatCount(lines.length, 'line')}</span>
-        {isActive && !isEnded && error === undefined && <span className="badge is-busy">live</span>}
-      </div>
+    <Card
+      title="Log"
+      hint={formatCount(lines.length, 'line')}
+      head={isActive && !isEnded && error === undefined && <span className="badge is-busy">live</span>}
+    >
       {error !== undefined && <FailureNote error={error} />}
       {lines.length === 0 ? (
         <p className="card-body soft">
@@ -102,7 +102,7 @@ export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean 
           </ol>
         </div>
       )}
-    </section>
+    </Card>
   );
 }
 

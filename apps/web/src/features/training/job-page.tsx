@@ -5,7 +5,7 @@ import { MLTrainingService } from '@platform/contract/gen/platform/app/mltrainin
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type ComponentProps, lazy, Suspense, useState } from 'react';
 import { ConfirmDialog } from '../../ui/dialogs.tsx';
-import { BackIcon } from '../../ui/icons.tsx';
+import { BackLink, Pair } from '../../ui/layout.tsx';
 import { FailureNote, Note, Loading } from '../../ui/messages.tsx';
 import { Ago, useNow } from '../../ui/time.tsx';
 import { Badge, ProgressBar } from '../../ui/badges.tsx';
@@ -40,7 +40,7 @@ export function JobPage() {
   if (metadata === undefined) {
     return (
       <div className="page">
-        <Back />
+        {back}
         {failure ? <FailureNote error={failure} /> : <Loading />}
       </div>
     );
@@ -53,7 +53,7 @@ export function JobPage() {
       <title>{`${job.modelName} ${isolateText(job.modelVersion)} · Platform`}</title>
       <div className="page-head">
         <div>
-          <Back />
+          {back}
           <h1>{job.modelName}</h1>
           <p className="soft break">Version {job.modelVersion}</p>
         </div>
@@ -131,12 +131,7 @@ const causes: Readonly<Record<string, string>> = {
   infrastructure: 'the host that trained, several times. See the log of the runner.',
 };
 
-const Back = () => (
-  <Link to="/training" className="crumb">
-    <BackIcon />
-    Training
-  </Link>
-);
+const back = <BackLink to="/training">Training</BackLink>;
 
 function JobState({ job }: { job: JobView }) {
   return (
@@ -175,15 +170,13 @@ function JobDetails({ job }: { job: JobView }) {
       <summary>Details</summary>
       <dl className="pair-list form-more">
         {job.details.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="break">{value}</dd>
-          </div>
+          <Pair key={name} name={name} className="break">
+            {value}
+          </Pair>
         ))}
-        <div>
-          <dt>ID</dt>
-          <dd className="mono small break">{job.id}</dd>
-        </div>
+        <Pair name="ID" className="mono small break">
+          {job.id}
+        </Pair>
       </dl>
     </details>
   );
@@ -194,45 +187,28 @@ function JobFacts({ job }: { job: JobView }) {
   const time = runTime(job, now);
   return (
     <dl className="pair-list">
-      <div>
-        <dt>Dataset</dt>
-        <dd>
-          <Link to="/datasets/$datasetId" params={{ datasetId: job.datasetId }}>
-            <DatasetName id={job.datasetId} />
-          </Link>
-        </dd>
-      </div>
-      <div>
-        <dt>Type</dt>
-        <dd>{job.type}</dd>
-      </div>
+      <Pair name="Dataset">
+        <Link to="/datasets/$datasetId" params={{ datasetId: job.datasetId }}>
+          <DatasetName id={job.datasetId} />
+        </Link>
+      </Pair>
+      <Pair name="Type">{job.type}</Pair>
       {job.script && (
-        <div>
-          <dt>Script</dt>
-          <dd>
-            <Link to="/scripts">{job.script.itemId}</Link> {job.script.version}
-          </dd>
-        </div>
+        <Pair name="Script">
+          <Link to="/scripts">{job.script.itemId}</Link> {job.script.version}
+        </Pair>
       )}
-      <div>
-        <dt>Format</dt>
-        <dd>{job.framework}</dd>
-      </div>
-      <div>
-        <dt>Submitted</dt>
-        <dd>
-          <Ago at={job.created} />
-        </dd>
-      </div>
-      <div>
-        <dt>Running time</dt>
-        <dd className="numbers">{time === undefined ? 'not started' : span(time)}</dd>
-      </div>
+      <Pair name="Format">{job.framework}</Pair>
+      <Pair name="Submitted">
+        <Ago at={job.created} />
+      </Pair>
+      <Pair name="Running time" className="numbers">
+        {time === undefined ? 'not started' : span(time)}
+      </Pair>
       {!job.isPrediction && (
-        <div className="wide">
-          <dt>Labels</dt>
-          <dd>{job.labels.map(isolateText).join(', ') || 'all of the dataset'}</dd>
-        </div>
+        <Pair name="Labels" isWide>
+          {job.labels.map(isolateText).join(', ') || 'all of the dataset'}
+        </Pair>
       )}
     </dl>
   );

@@ -1,16 +1,16 @@
-import type { BuiltInKind } from '@platform/contract/job/model-kinds';
-import { modelKinds } from '@platform/contract/job/model-kinds';
+import { type BuiltInKind, modelKinds } from '@platform/contract/job/model-kinds';
 import { Link } from '@tanstack/react-router';
 import { useSession } from '../../entities/session/session.tsx';
-import { assessReadiness } from '../../entities/dataset/dataset-readiness.ts';
-import type { Readiness } from '../../entities/dataset/dataset-readiness.ts';
+import { assessReadiness, type Readiness } from '../../entities/dataset/dataset-readiness.ts';
 import { useLabelCounts, useLabelled } from '../../entities/dataset/label-counts.ts';
-import { SplitPreview } from './split-card.tsx';
+import { useQuery } from '@connectrpc/connect-query';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { FailureNote, Note } from '../../ui/messages.tsx';
+import { previewSplit } from './split-preview.ts';
 
 /** The labels of a dataset that a training of this kind uses, and whether they suffice for it. */
 export function useLabelChoice(datasetId: string, kind: BuiltInKind, excluded: ReadonlySet<string>) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const { labelSource } = modelKinds[kind];
   const { data: counts, error } = useLabelCounts(organizationId, datasetId, labelSource);
   const chosen = (counts?.labels ?? []).map(({ label }) => label).filter((label) => !excluded.has(label));
@@ -80,3 +80,48 @@ const ReadinessHints = ({ readiness: { problems, advice } }: { readiness: Readin
     ))}
   </div>
 );
+
+interface SplitPreviewProps {
+  datasetId: string;
+  kind: BuiltInKind;
+  /** The labels to learn. */
+  labels: readonly string[];
+}
+
+/** How the server would split the dataset for this training, and what that means for the score. */
+function SplitPreview({ datasetId, kind, labels }: SplitPreviewProps) {
+  const { organization } = useSession();
+  const { data, error } = useQuery(
+    MLTrainingService.method.checkTrainingData,
+    {
+      organizationId: organization.organizationId,
+      datasetId,
+      modelType: modelKinds[kind].modelType,
+      tags: [...labels],
+    },
+    { enabled: datasetId !== '' && labels.length > 0, staleTime: 0 },
+  );
+  const preview = data && previewSplit(data);
+  return (
+    <fieldset className="fields">
+      <legend>Training and test images</legend>
+      <div className="stack-tight" aria-live="polite">
+        {!preview && !error && <p className="soft small">Counting …</p>}
+        {error && <FailureNote error={error} />}
+        {preview?.problem && <p className="field-wrong">{preview.problem}</p>}
+        {preview?.lines.map((text) => (
+          <p key={text} className="small">
+            {text}
+          </p>
+        ))}
+        {preview && preview.warnings.length > 0 && (
+          <Note tone="warn">
+            {preview.warnings.map((text) => (
+              <p key={text}>{text}</p>
+            ))}
+          </Note>
+        )}
+      </div>
+    </fieldset>
+  );
+}

@@ -1,25 +1,27 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { RunnerService, type Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CodeBlock } from '../../ui/copying.tsx';
 import { FormDialog, ModalDialog } from '../../ui/dialogs.tsx';
-import { BackIcon, PlusIcon, RunnerIcon } from '../../ui/icons.tsx';
-import { EmptyState, FailureNote, Note, TruncatedNote, ListSkeleton } from '../../ui/messages.tsx';
+import { PlusIcon, RunnerIcon } from '../../ui/icons.tsx';
+import { BackLink, PageHead } from '../../ui/layout.tsx';
+import { EmptyState, FailureNote, Note, TruncatedNote } from '../../ui/messages.tsx';
+import { type Columns, ListTable } from '../../ui/table.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Badge } from '../../ui/badges.tsx';
 import { useSession } from '../../entities/session/session.tsx';
-import { joinCommand, runnerView } from './runners.ts';
-import type { RunnerView } from './runners.ts';
 import { TextField } from '../../ui/fields.tsx';
+import { modelKind } from '@platform/contract/job/model-kinds';
+import type { StatusLabel } from '../../ui/status-label.ts';
+import { msOf } from '../../ui/times.ts';
 
 const refreshMs = 3000;
 
 /** The hosts that run training jobs. */
 export function RunnersPage() {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const list = useQuery(RunnerService.method.listRunners, { organizationId }, { refetchInterval: refreshMs });
   const runners = list.data?.runners.map(runnerView);
   const [isAdding, setAdding] = useState(false);
@@ -32,30 +34,29 @@ export function RunnersPage() {
   return (
     <div className="page">
       <title>Runners · Platform</title>
-      <div className="page-head">
-        <div>
-          <Link to="/training" className="crumb">
-            <BackIcon />
-            Training
-          </Link>
-          <h1>Runners</h1>
-          <p className="soft">The hosts that run training jobs.</p>
-        </div>
+      <PageHead
+        back={<BackLink to="/training">Training</BackLink>}
+        title="Runners"
+        lead="The hosts that run training jobs."
+      >
         {runners?.length !== 0 && add}
-      </div>
+      </PageHead>
       {list.error && <FailureNote error={list.error} />}
       <TruncatedNote isTruncated={list.data?.truncated} what="runners" />
       <div className="card">
-        {runners === undefined ? (
-          !list.error && <ListSkeleton rows={4} />
-        ) : runners.length === 0 ? (
-          <EmptyState icon={<RunnerIcon />} title="No runner has connected yet">
-            <p>Jobs wait until one does. Any host that reaches this server can be one.</p>
-            {add}
-          </EmptyState>
-        ) : (
-          <RunnerTable runners={runners} />
-        )}
+        <ListTable
+          rows={runners}
+          error={list.error}
+          skeletonRows={4}
+          empty={
+            <EmptyState icon={<RunnerIcon />} title="No runner has connected yet">
+              <p>Jobs wait until one does. Any host that reaches this server can be one.</p>
+              {add}
+            </EmptyState>
+          }
+          keyOf={({ id }) => id}
+          columns={columns}
+        />
       </div>
       {runners
         ?.filter((one) => one.noScriptsBecause !== '')
@@ -71,57 +72,30 @@ export function RunnersPage() {
   );
 }
 
-const RunnerTable = ({ runners }: { runners: readonly RunnerView[] }) => (
-  <table className="table table-cards">
-    <thead>
-      <tr>
-        <th scope="col">Host</th>
-        <th scope="col">State</th>
-        <th scope="col">Seen</th>
-        <th scope="col">Runs jobs on</th>
-        <th scope="col" className="number">
-          GPUs
-        </th>
-        <th scope="col">Model types</th>
-        <th scope="col">Scripts</th>
-        <th scope="col">Version</th>
-      </tr>
-    </thead>
-    <tbody>
-      {runners.map((one) => (
-        <tr key={one.id}>
-          <td className="lead break" title={one.id}>
-            <strong>{one.host}</strong>
-          </td>
-          <td data-label="State">
-            {one.jobId ? (
-              <Link to="/training/$jobId" params={{ jobId: one.jobId }}>
-                <Badge state={one.state} />
-              </Link>
-            ) : (
-              <Badge state={one.state} />
-            )}
-          </td>
-          <td data-label="Seen" className="no-wrap">
-            <Ago at={one.lastSeen} />
-          </td>
-          <td data-label="Runs jobs on">{one.executor}</td>
-          <td data-label="GPUs" className="number">
-            {one.gpus}
-          </td>
-          <td data-label="Model types">{one.models.join(', ')}</td>
-          <td data-label="Scripts">{one.containers.join(', ') || 'no'}</td>
-          <td data-label="Version">{one.version}</td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-);
+const columns: Columns<RunnerView> = [
+  { title: 'Host', className: 'break', cell: ({ host }) => <strong>{host}</strong>, tooltip: ({ id }) => id },
+  {
+    title: 'State',
+    cell: ({ jobId, state }) =>
+      jobId ? (
+        <Link to="/training/$jobId" params={{ jobId }}>
+          <Badge state={state} />
+        </Link>
+      ) : (
+        <Badge state={state} />
+      ),
+  },
+  { title: 'Seen', className: 'no-wrap', cell: ({ lastSeen }) => <Ago at={lastSeen} /> },
+  { title: 'Runs jobs on', cell: ({ executor }) => executor },
+  { title: 'GPUs', isNumber: true, cell: ({ gpus }) => gpus },
+  { title: 'Model types', cell: ({ models }) => models.join(', ') },
+  { title: 'Scripts', cell: ({ containers }) => containers.join(', ') || 'no' },
+  { title: 'Version', cell: ({ version }) => version },
+];
 
 /** Creates a key of role runner and shows the command that uses it, once. */
 function AddRunner({ onClose }: { onClose: () => void }) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const [name, setName] = useState('runner');
   const creation = useMutation(AppService.method.createKey);
   if (creation.data)
@@ -173,3 +147,45 @@ function AddRunner({ onClose }: { onClose: () => void }) {
     </FormDialog>
   );
 }
+
+interface RunnerView {
+  id: string;
+  host: string;
+  version: string;
+  executor: string;
+  state: StatusLabel;
+  gpus: number;
+  models: readonly string[];
+  containers: readonly string[];
+  noScriptsBecause: string;
+  lastSeen: number | undefined;
+  jobId: string;
+}
+
+const executorTexts: Readonly<Record<string, string>> = {
+  local: 'this host',
+  slurm: 'Slurm',
+  kubernetes: 'Kubernetes',
+};
+
+const runnerView = (one: Runner): RunnerView => ({
+  id: one.runnerId,
+  host: one.host || one.runnerId,
+  version: one.version,
+  executor: executorTexts[one.executor] ?? one.executor,
+  state: one.online
+    ? one.jobId
+      ? { tone: 'busy', text: 'Busy' }
+      : { tone: 'good', text: 'Free' }
+    : { tone: 'quiet', text: 'Offline' },
+  gpus: one.gpus,
+  models: one.kinds.flatMap((kind) => modelKind(kind)?.shortTitle ?? []),
+  containers: one.containers.map(({ key }) => key),
+  noScriptsBecause: one.noScriptsBecause,
+  lastSeen: msOf(one.lastSeen),
+  jobId: one.jobId,
+});
+
+/** The command that joins a host. The key is in the environment, so that process lists do not show it. */
+const joinCommand = (url: string, keyId: string, key: string): string =>
+  `PLATFORM_RUNNER_TOKEN=${keyId}:${key} npm run runner -- --url ${url}`;

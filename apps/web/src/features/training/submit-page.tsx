@@ -1,7 +1,8 @@
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { BackIcon, DatasetIcon } from '../../ui/icons.tsx';
+import { DatasetIcon } from '../../ui/icons.tsx';
+import { BackLink, PageHead } from '../../ui/layout.tsx';
 import { EmptyState, FailureNote, Loading } from '../../ui/messages.tsx';
 import { usePagedList } from '../../ui/paged-list.tsx';
 import { useSession } from '../../entities/session/session.tsx';
@@ -22,9 +23,8 @@ export interface SubmitProps {
 }
 
 export function SubmitPage() {
-  const { organization } = useSession();
+  const { organizationId } = useSession().organization;
   const { dataset: wanted, script } = route.useSearch();
-  const { organizationId } = organization;
   const list = usePagedList(
     DatasetService.method.listDatasetsByOrganizationID,
     (pageToken) => ({ organizationId, pageToken }),
@@ -38,15 +38,7 @@ export function SubmitPage() {
   return (
     <div className="page page-narrow">
       <title>Train a model · Platform</title>
-      <div className="page-head">
-        <div>
-          <Link to="/training" className="crumb">
-            <BackIcon />
-            Training
-          </Link>
-          <h1>Train a model</h1>
-        </div>
-      </div>
+      <PageHead back={<BackLink to="/training">Training</BackLink>} title="Train a model" />
       {list.error && <FailureNote error={list.error} />}
       {datasets === undefined && !list.error && <Loading />}
       {datasets?.length === 0 && (

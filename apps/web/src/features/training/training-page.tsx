@@ -1,8 +1,10 @@
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { PlusIcon, RunnerIcon, TrainingIcon } from '../../ui/icons.tsx';
-import { EmptyState, FailureNote, ListSkeleton } from '../../ui/messages.tsx';
+import { PageHead } from '../../ui/layout.tsx';
+import { EmptyState, FailureNote } from '../../ui/messages.tsx';
 import { ShowMore, usePagedList } from '../../ui/paged-list.tsx';
+import { type Columns, ListTable } from '../../ui/table.tsx';
 import { Ago, useNow } from '../../ui/time.tsx';
 import { Badge, ProgressBar } from '../../ui/badges.tsx';
 import { useSession } from '../../entities/session/session.tsx';
@@ -16,8 +18,7 @@ const refreshMs = 2000;
 const pageSize = 50;
 
 export function TrainingPage() {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const { status: word = 'all' } = route.useSearch();
   const filter = statusFilters[word] ?? statusFilters['all'];
   const list = usePagedList(
@@ -29,11 +30,7 @@ export function TrainingPage() {
   return (
     <div className="page">
       <title>Training · Platform</title>
-      <div className="page-head">
-        <div>
-          <h1>Training</h1>
-          <p className="soft">Every completed job is a version of a model that machines can run.</p>
-        </div>
+      <PageHead title="Training" lead="Every completed job is a version of a model that machines can run.">
         <div className="row">
           <Link to="/runners" className="button">
             <RunnerIcon />
@@ -44,21 +41,18 @@ export function TrainingPage() {
             Train a model
           </Link>
         </div>
-      </div>
+      </PageHead>
       <StatusFilter />
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
-        {jobs === undefined ? (
-          !list.error && <ListSkeleton rows={20} />
-        ) : jobs.length === 0 ? (
-          word === 'all' ? (
-            <NoJobs />
-          ) : (
-            <EmptyState icon={<TrainingIcon />} title="No such job" />
-          )
-        ) : (
-          <JobTable jobs={jobs} />
-        )}
+        <ListTable
+          rows={jobs}
+          error={list.error}
+          skeletonRows={20}
+          empty={word === 'all' ? <NoJobs /> : <EmptyState icon={<TrainingIcon />} title="No such job" />}
+          keyOf={({ id }) => id}
+          columns={columns}
+        />
       </div>
       <ShowMore list={list} text="Show older jobs" />
     </div>
@@ -92,61 +86,27 @@ const NoJobs = () => (
   </EmptyState>
 );
 
-const JobTable = ({ jobs }: { jobs: readonly JobView[] }) => (
-  <table className="table table-cards">
-    <thead>
-      <tr>
-        <th scope="col">Model</th>
-        <th scope="col">Version</th>
-        <th scope="col">Type</th>
-        <th scope="col">Status</th>
-        <th scope="col">Progress</th>
-        <th scope="col" className="number">
-          Score
-        </th>
-        <th scope="col" className="number">
-          Time
-        </th>
-        <th scope="col">Submitted</th>
-      </tr>
-    </thead>
-    <tbody>
-      {jobs.map((job) => (
-        <JobRow key={job.id} job={job} />
-      ))}
-    </tbody>
-  </table>
-);
+const columns: Columns<JobView> = [
+  {
+    title: 'Model',
+    cell: ({ id, modelName }) => (
+      <Link to="/training/$jobId" params={{ jobId: id }} className="row-link">
+        {modelName}
+      </Link>
+    ),
+  },
+  { title: 'Version', className: 'break', cell: ({ modelVersion }) => modelVersion },
+  { title: 'Type', cell: ({ type }) => type },
+  { title: 'Status', cell: ({ status }) => <Badge state={status} /> },
+  { title: 'Progress', cell: (job) => job.isActive && <Progress job={job} /> },
+  { title: 'Score', isNumber: true, cell: ({ score }) => score?.value, tooltip: ({ score }) => score?.name },
+  { title: 'Time', isNumber: true, cell: (job) => <RunTime job={job} /> },
+  { title: 'Submitted', className: 'no-wrap', cell: ({ created }) => <Ago at={created} /> },
+];
 
-function JobRow({ job }: { job: JobView }) {
-  const now = useNow();
-  const time = runTime(job, now);
-  return (
-    <tr>
-      <td className="lead">
-        <Link to="/training/$jobId" params={{ jobId: job.id }} className="row-link">
-          {job.modelName}
-        </Link>
-      </td>
-      <td data-label="Version" className="break">
-        {job.modelVersion}
-      </td>
-      <td data-label="Type">{job.type}</td>
-      <td data-label="Status">
-        <Badge state={job.status} />
-      </td>
-      <td data-label="Progress">{job.isActive && <Progress job={job} />}</td>
-      <td data-label="Score" className="number" title={job.score?.name}>
-        {job.score?.value}
-      </td>
-      <td data-label="Time" className="number">
-        {time === undefined ? '' : span(time)}
-      </td>
-      <td data-label="Submitted" className="no-wrap">
-        <Ago at={job.created} />
-      </td>
-    </tr>
-  );
+function RunTime({ job }: { job: JobView }) {
+  const time = runTime(job, useNow());
+  return time === undefined ? '' : span(time);
 }
 
 const Progress = ({ job }: { job: JobView }) => (

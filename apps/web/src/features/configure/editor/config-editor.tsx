@@ -4,7 +4,7 @@ import { json } from '@codemirror/lang-json';
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language';
 import { lintGutter, setDiagnostics } from '@codemirror/lint';
 import type { Diagnostic } from '@codemirror/lint';
-import { Annotation, EditorState } from '@codemirror/state';
+import { Annotation, Compartment, EditorState } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useEffectEvent, useRef } from 'react';
@@ -43,7 +43,7 @@ interface EditorEvents {
   onChange: (text: string) => void;
   onSave: () => void;
 }
-const extensionsOf = (schema: JsonSchema, { onChange, onSave }: EditorEvents): Extension => [
+const extensionsOf = ({ onChange, onSave }: EditorEvents): Extension => [
   lineNumbers(),
   foldGutter(),
   lintGutter(),
@@ -55,7 +55,7 @@ const extensionsOf = (schema: JsonSchema, { onChange, onSave }: EditorEvents): E
   highlightActiveLine(),
   EditorState.tabSize.of(2),
   json(),
-  schemaHints(schema),
+  hints.of([]),
   theme,
   keymap.of([
     { key: 'Mod-s', preventDefault: true, run: () => (onSave(), true) },
@@ -71,6 +71,9 @@ const extensionsOf = (schema: JsonSchema, { onChange, onSave }: EditorEvents): E
       docChanged && !transactions.some((one) => one.annotation(fromOutside)) && onChange(state.doc.toString()),
   ),
 ];
+
+/** Replaced alone when another schema comes: an editor that began anew would lose what was typed. */
+const hints = new Compartment();
 
 /** Marks a change that the page made: it knows the text. */
 const fromOutside = Annotation.define<true>();
@@ -111,7 +114,7 @@ export function ConfigEditor({
 
   useEffect(() => {
     if (holder.current === null) return undefined;
-    const extensions = extensionsOf(schema, { onChange: (text) => changed(text), onSave: () => save() });
+    const extensions = extensionsOf({ onChange: (text) => changed(text), onSave: () => save() });
     const view = new EditorView({
       parent: holder.current,
       state: EditorState.create({ doc: initial(), extensions }),
@@ -119,7 +122,9 @@ export function ConfigEditor({
     editor.current = view;
     if (hasFocus.current && isFocusFree()) view.focus();
     return () => view.destroy();
-  }, [schema, hasFocus]);
+  }, [hasFocus]);
+
+  useEffect(() => editor.current?.dispatch({ effects: hints.reconfigure(schemaHints(schema)) }), [schema]);
 
   useEffect(() => {
     const view = editor.current;

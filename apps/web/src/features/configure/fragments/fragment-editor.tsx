@@ -1,22 +1,23 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
-import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import type { Fragment } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { AppService, type Fragment } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { FleetService, type PreviewFragmentResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useMemo, useRef, useState } from 'react';
-import { useLostSince } from '../../../ui/contact.tsx';
 import { FailureNote, Note } from '../../../ui/messages.tsx';
 import { useDebounced } from '../../../ui/time.tsx';
 import { missingSecretProblems } from '../draft/drafts.ts';
-import { formatJson, fromServer, fromText, isError } from '../config-problems.ts';
-import type { ConfigProblem } from '../config-problems.ts';
+import { formatJson, fromServer, fromText, isError, type ConfigProblem } from '../config-problems.ts';
 import type { JsonSchema } from '../schema/config-schema.ts';
-import { syntaxProblem } from '../schema/json-path.ts';
-import type { JsonPath } from '../schema/json-path.ts';
+import { syntaxProblem, type JsonPath } from '../schema/json-path.ts';
 import { type FragmentStart, useKeepFragment } from '../draft/fragment-draft.ts';
 import { FragmentEffects } from './fragment-effects.tsx';
-import { FragmentSaveDialog } from './fragment-save-dialog.tsx';
+import { EditorActions } from '../editor-actions.tsx';
 import { JsonSide } from '../json-side.tsx';
 import { ProblemList } from '../problem-list.tsx';
+import { ModalDialog } from '../../../ui/dialogs.tsx';
+import { TextField } from '../../../ui/fields.tsx';
+import { LoadedLater } from '../../../ui/loaded-later.tsx';
+import { formatCount } from '../../../ui/quantities.ts';
+import { isolateText } from '../../../ui/user-text.ts';
 
 interface FragmentEditorProps {
   fragment: Fragment;
@@ -64,9 +65,9 @@ export function FragmentEditor({ fragment, schema, start, onSaved }: FragmentEdi
       )}
       {preview.error && <FailureNote error={preview.error} />}
       {isDirty && preview.data && <FragmentEffects of={preview.data} />}
-      <Actions
+      <EditorActions
         isDirty={isDirty}
-        isCurrent={isCurrent}
+        isReady={isCurrent}
         onFormat={() => show(formatJson(draft))}
         onDiscard={() => show(before)}
         onReview={review}
@@ -127,37 +128,6 @@ const StaleDraft = ({ began, newest, onGoOn }: { began: string; newest: string; 
   </Note>
 );
 
-interface ActionsProps {
-  isDirty: boolean;
-  /** The preview is that of the present text. */
-  isCurrent: boolean;
-  onFormat: () => void;
-  onDiscard: () => void;
-  onReview: () => void;
-}
-function Actions({ isDirty, isCurrent, onFormat, onDiscard, onReview }: ActionsProps) {
-  const isLost = useLostSince() !== undefined;
-  return (
-    <div className="row config-panel-actions">
-      <button type="button" className="button" onClick={onFormat}>
-        Tidy up
-      </button>
-      <button type="button" className="button" disabled={!isDirty} onClick={onDiscard}>
-        Discard draft
-      </button>
-      <span className="soft small push">{isDirty && isLost && 'Saving waits for the server.'}</span>
-      <button
-        type="button"
-        className="button button-main"
-        disabled={!isDirty || isLost || !isCurrent}
-        onClick={onReview}
-      >
-        Review and save …
-      </button>
-    </div>
-  );
-}
-
 /** What the server says of the draft, a moment after the last keystroke. */
 function usePreview(fragmentId: string, draft: string) {
   const settled = useDebounced(draft, settleMs);
@@ -175,4 +145,51 @@ function usePreview(fragmentId: string, draft: string) {
     [preview.data, settled, draft],
   );
   return { preview, problems, isCurrent: settled === draft && preview.data !== undefined };
+}
+
+interface FragmentSaveDialogProps {
+  name: string;
+  before: string;
+  after: string;
+  preview: PreviewFragmentResponse;
+  error: unknown;
+  isSaving: boolean;
+  onSave: (comment: string) => void;
+  onClose: () => void;
+}
+
+/** Shows the text and the machines that change, before they do. */
+function FragmentSaveDialog(props: FragmentSaveDialogProps) {
+  const { name, before, after, preview, error, isSaving, onSave, onClose } = props;
+  const [comment, setComment] = useState('');
+  const isBroken = preview.machines.some(({ problems }) => problems.length > 0);
+  return (
+    <ModalDialog
+      title={`Save ${isolateText(name)}?`}
+      lead={`${formatCount(preview.machineCount, 'machine')} will apply it as soon as ${preview.machineCount === 1 ? 'it is' : 'they are'} online.`}
+      isOpen
+      onClose={onClose}
+      isWide
+    >
+      <LoadedLater name="differences" load={() => import('../editor/config-diff.tsx')} className="editor editor-diff">
+        {({ ConfigDiff }) => <ConfigDiff before={before} after={after} label="Changes" />}
+      </LoadedLater>
+      <FragmentEffects of={preview} />
+      <TextField label="Comment (optional)" value={comment} onChange={setComment} maxLength={500} />
+      {error ? <FailureNote error={error} /> : null}
+      <div className="dialog-footer">
+        <button type="button" className="button" onClick={onClose}>
+          Go on editing
+        </button>
+        <button
+          type="button"
+          className="button button-main"
+          disabled={isSaving || isBroken}
+          onClick={() => onSave(comment.trim())}
+        >
+          {isSaving ? 'Saving …' : 'Save'}
+        </button>
+      </div>
+    </ModalDialog>
+  );
 }

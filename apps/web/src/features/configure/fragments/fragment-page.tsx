@@ -1,12 +1,13 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Fragment, GetFragmentResponse } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CopyButton } from '../../../ui/copying.tsx';
 import { ConfirmDialog } from '../../../ui/dialogs.tsx';
-import { BackIcon } from '../../../ui/icons.tsx';
+import { BackLink, Card } from '../../../ui/layout.tsx';
 import { FailureNote, Loading } from '../../../ui/messages.tsx';
+import { Table } from '../../../ui/table.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { actorName } from '../../../entities/machine/actors.ts';
 import { usersOf } from './fragment-values.ts';
@@ -60,10 +61,7 @@ function FragmentHead({ fragment }: { fragment: Fragment | undefined }) {
     <>
       <div className="page-head">
         <div>
-          <Link to="/fragments" className="crumb">
-            <BackIcon />
-            Fragments
-          </Link>
+          <BackLink to="/fragments">Fragments</BackLink>
           <h1 className="break">
             <bdi>{fragment?.name ?? 'Fragment'}</bdi>
           </h1>
@@ -102,36 +100,16 @@ function FragmentHead({ fragment }: { fragment: Fragment | undefined }) {
 }
 
 const Revisions = ({ of: { revisions } }: { of: GetFragmentResponse }) => (
-  <section className="card" aria-label="Revisions">
-    <div className="card-head">
-      <h2>Revisions</h2>
-      <span className="soft small">A machine that names a version stays at it.</span>
-    </div>
-    <table className="table table-cards">
-      <thead>
-        <tr>
-          <th scope="col">Revision</th>
-          <th scope="col">Saved</th>
-          <th scope="col">By</th>
-          <th scope="col">Comment</th>
-        </tr>
-      </thead>
-      <tbody>
-        {revisions.map((one) => (
-          <tr key={one.revision}>
-            <td className="lead">{one.revision}</td>
-            <td data-label="Saved">
-              <Ago at={msOf(one.createdAt)} />
-            </td>
-            <td data-label="By" className="break">
-              {actorName(one.savedBy)}
-            </td>
-            <td data-label="Comment" className="break">
-              {one.comment}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </section>
+  <Card title="Revisions" hint="A machine that names a version stays at it.">
+    <Table
+      rows={revisions}
+      keyOf={({ revision }) => revision}
+      columns={[
+        { title: 'Revision', cell: ({ revision }) => revision },
+        { title: 'Saved', cell: ({ createdAt }) => <Ago at={msOf(createdAt)} /> },
+        { title: 'By', className: 'break', cell: ({ savedBy }) => actorName(savedBy) },
+        { title: 'Comment', className: 'break', cell: ({ comment }) => comment },
+      ]}
+    />
+  </Card>
 );

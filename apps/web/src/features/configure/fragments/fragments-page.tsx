@@ -6,7 +6,9 @@ import { useState } from 'react';
 import { FormDialog } from '../../../ui/dialogs.tsx';
 import { TextField } from '../../../ui/fields.tsx';
 import { FragmentIcon, PlusIcon } from '../../../ui/icons.tsx';
-import { EmptyState, FailureNote, ListSkeleton, TruncatedNote } from '../../../ui/messages.tsx';
+import { PageHead } from '../../../ui/layout.tsx';
+import { EmptyState, FailureNote, TruncatedNote } from '../../../ui/messages.tsx';
+import { type Columns, ListTable } from '../../../ui/table.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
 import { contentsOf, usersOf } from './fragment-values.ts';
@@ -16,76 +18,60 @@ const refreshMs = 5_000;
 
 /** The parts of configurations that machines share. */
 export function FragmentsPage() {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const list = useQuery(AppService.method.listFragments, { organizationId }, { refetchInterval: refreshMs });
   const [isAdding, setAdding] = useState(false);
   const fragments = list.data?.fragments;
   return (
     <div className="page">
       <title>Fragments · Platform</title>
-      <div className="page-head">
-        <div>
-          <h1>Fragments</h1>
-          <p className="soft">Parts of configurations that machines share. Machines that use one follow its changes.</p>
-        </div>
+      <PageHead
+        title="Fragments"
+        lead="Parts of configurations that machines share. Machines that use one follow its changes."
+      >
         <button type="button" className="button button-main" onClick={() => setAdding(true)}>
           <PlusIcon />
           New fragment
         </button>
-      </div>
+      </PageHead>
       {list.error && <FailureNote error={list.error} />}
       <TruncatedNote isTruncated={list.data?.truncated} what="fragments" />
       <div className="card">
-        {fragments === undefined && !list.error && <ListSkeleton />}
-        {fragments?.length === 0 && (
-          <EmptyState icon={<FragmentIcon />} title="No fragments yet">
-            <p>Write once what several machines have in common, then add the fragment on their CONFIGURE tabs.</p>
-          </EmptyState>
-        )}
-        {fragments !== undefined && fragments.length > 0 && <FragmentTable fragments={fragments} />}
+        <ListTable
+          rows={fragments}
+          error={list.error}
+          empty={
+            <EmptyState icon={<FragmentIcon />} title="No fragments yet">
+              <p>Write once what several machines have in common, then add the fragment on their CONFIGURE tabs.</p>
+            </EmptyState>
+          }
+          keyOf={({ id }) => id}
+          columns={columns}
+        />
       </div>
       {isAdding && <NewFragment organizationId={organizationId} onClose={() => setAdding(false)} />}
     </div>
   );
 }
 
-const FragmentTable = ({ fragments }: { fragments: readonly Fragment[] }) => (
-  <table className="table table-cards">
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">Contents</th>
-        <th scope="col">Used by</th>
-        <th scope="col" className="number">
-          Revision
-        </th>
-        <th scope="col">Changed</th>
-      </tr>
-    </thead>
-    <tbody>
-      {fragments.map((one) => (
-        <tr key={one.id}>
-          <td className="lead">
-            <Link to="/fragments/$fragmentId" params={{ fragmentId: one.id }} className="row-link">
-              <bdi>{one.name}</bdi>
-            </Link>
-          </td>
-          <td data-label="Contents" className="break">
-            {contentsOf(one.fragment ?? {}) || <span className="soft">nothing yet</span>}
-          </td>
-          <td data-label="Used by">{usersOf(one)}</td>
-          <td data-label="Revision" className="number">
-            {one.revision}
-          </td>
-          <td data-label="Changed">
-            <Ago at={msOf(one.lastUpdated)} />
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-);
+const columns: Columns<Fragment> = [
+  {
+    title: 'Name',
+    cell: ({ id, name }) => (
+      <Link to="/fragments/$fragmentId" params={{ fragmentId: id }} className="row-link">
+        <bdi>{name}</bdi>
+      </Link>
+    ),
+  },
+  {
+    title: 'Contents',
+    className: 'break',
+    cell: ({ fragment }) => contentsOf(fragment ?? {}) || <span className="soft">nothing yet</span>,
+  },
+  { title: 'Used by', cell: usersOf },
+  { title: 'Revision', isNumber: true, cell: ({ revision }) => revision },
+  { title: 'Changed', cell: ({ lastUpdated }) => <Ago at={msOf(lastUpdated)} /> },
+];
 
 function NewFragment({ organizationId, onClose }: { organizationId: string; onClose: () => void }) {
   const [name, setName] = useState('');

@@ -4,17 +4,9 @@ import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb
 import { useRef, useState } from 'react';
 import { applyEdit, invertEdit, replaceId } from '../../../entities/image/boxes.ts';
 import type { Box, BoxEdit } from '../../../entities/image/boxes.ts';
+import { wireBox } from '../../../entities/image/image-boxes.ts';
 
 const { addBoundingBoxToImageByID, removeBoundingBoxFromImageByID, updateBoundingBox } = DataService.method;
-const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
-  label,
-  ...(confidence !== undefined && { confidence }),
-  xMinNormalized: xMin,
-  yMinNormalized: yMin,
-  xMaxNormalized: xMax,
-  yMaxNormalized: yMax,
-});
-
 interface State {
   boxes: readonly Box[];
   /** The edits that can be undone, the last one last. */
@@ -27,7 +19,7 @@ interface State {
 /** @returns the edit as the server saved it: a new box has an ID. */
 async function saveEdit(transport: Transport, binaryDataId: string, edit: BoxEdit): Promise<BoxEdit> {
   if (edit.do === 'add') {
-    const request = { binaryDataId, ...wire(edit.box) };
+    const request = { binaryDataId, ...wireBox(edit.box) };
     const { bboxId } = await callUnaryMethod(transport, addBoundingBoxToImageByID, request);
     return { do: 'add', box: { ...edit.box, id: bboxId } };
   }
@@ -35,7 +27,7 @@ async function saveEdit(transport: Transport, binaryDataId: string, edit: BoxEdi
     await callUnaryMethod(transport, removeBoundingBoxFromImageByID, { binaryDataId, bboxId: edit.box.id });
   else {
     const clearConfidence = edit.after.confidence === undefined;
-    const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after), clearConfidence };
+    const request = { binaryDataId, bboxId: edit.after.id, ...wireBox(edit.after), clearConfidence };
     await callUnaryMethod(transport, updateBoundingBox, request);
   }
   return edit;

@@ -1,13 +1,12 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { DatasetIcon } from '../../../ui/icons.tsx';
 import { EmptyState, FailureNote, Loading } from '../../../ui/messages.tsx';
 import { useClock } from '../../../ui/time.tsx';
 import { meaningOf } from './label-keys.ts';
 import type { ScreenCommand } from './label-keys.ts';
-import type { LabelMode } from './label-modes.ts';
 import { shownImage } from './labelling.ts';
 import type { Labelling } from './labelling.ts';
 import { isolateText } from '../../../ui/user-text.ts';
@@ -89,9 +88,11 @@ function Screen({ page, state, datasetId, name }: ScreenProps) {
     else if (meaning.do === 'pan') zoom.pan(meaning.x, meaning.y);
     else page.run(meaning);
   });
-  useAddress(image?.id, state.mode);
+  // The URL names the image and the mode, for a reload and as a link.
+  useSettled(image?.id, state.mode, (id) => navigate({ to: '.', search: { id, mode: state.mode }, replace: true }));
   useAhead(state);
-  useFresh(page, image?.id);
+  // Others may have labelled the image since the list was read.
+  useSettled(image?.id, '', page.refresh);
   if (!image) return null;
   return (
     <>
@@ -114,19 +115,19 @@ function Screen({ page, state, datasetId, name }: ScreenProps) {
 /** Browsers limit how often a page may change its URL. */
 const settledMs = 500;
 
-/** The URL names the image and the mode, for a reload and as a link. */
-function useAddress(id: string | undefined, mode: LabelMode): void {
-  const navigate = useNavigate();
+/** Acts once an image is shown for a while with this key: not on images that the user only passes. */
+function useSettled(id: string | undefined, key: string, act: (id: string) => Promise<unknown>): void {
   const clock = useClock();
+  const latest = useEffectEvent(act);
   useEffect(() => {
     const end = new AbortController();
     const settle = async (): Promise<void> => {
       await clock.sleep(settledMs, end.signal);
-      if (id !== undefined && !end.signal.aborted) await navigate({ to: '.', search: { id, mode }, replace: true });
+      if (id !== undefined && !end.signal.aborted) await latest(id);
     };
     void settle();
     return () => end.abort();
-  }, [id, mode, clock, navigate]);
+  }, [id, key, clock]);
 }
 
 const imagesAhead = 3;
@@ -144,23 +145,6 @@ function useAhead({ images, at }: Labelling): void {
     }
     for (const id of [...kept.current.keys()].slice(0, -imagesKept)) kept.current.delete(id);
   }, [images, at]);
-}
-
-/** Others may have labelled the image since the list was read. */
-function useFresh(page: LabellingPage, id: string | undefined): void {
-  const { refresh } = page;
-  const latest = useRef(refresh);
-  const clock = useClock();
-  useEffect(() => {
-    const end = new AbortController();
-    const settle = async (): Promise<void> => {
-      // Not for images that the user only passes.
-      await clock.sleep(settledMs, end.signal);
-      if (id !== undefined && !end.signal.aborted) await latest.current(id);
-    };
-    void settle();
-    return () => end.abort();
-  }, [id, clock]);
 }
 
 const imageSource = (id: string): string => `/data/${id}`;

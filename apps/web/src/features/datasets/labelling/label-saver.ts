@@ -3,7 +3,7 @@ import { callUnaryMethod } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { SuggestionService } from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
 import { Cell, type Clock } from '@platform/kit';
-import type { Box } from '../../../entities/image/boxes.ts';
+import { wireBox } from '../../../entities/image/image-boxes.ts';
 import { failureOf, hasServerAnswer } from '../../../ui/failures.ts';
 import type { LabelEdit } from './label-edits.ts';
 import { addSaves, decideConflict, emptyQueue, nextSaves, settleSave, settleTogether } from './label-saves.ts';
@@ -93,15 +93,6 @@ export function labelSaver({ datasetId, transport, clock, kept, onSaved }: Saver
   };
 }
 
-const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
-  label,
-  ...(confidence !== undefined && { confidence }),
-  xMinNormalized: xMin,
-  yMinNormalized: yMin,
-  xMaxNormalized: xMax,
-  yMaxNormalized: yMax,
-});
-
 async function saveEdit(
   transport: Transport,
   datasetId: string,
@@ -155,16 +146,16 @@ const saveLabels = (
 function saveBox(transport: Transport, { image: binaryDataId, edit }: Extract<LabelEdit, { do: 'box' }>) {
   const { addBoundingBoxToImageByID, removeBoundingBoxFromImageByID, updateBoundingBox } = DataService.method;
   if (edit.do === 'add') {
-    const request = { binaryDataId, bboxId: edit.box.id, ...wire(edit.box) };
+    const request = { binaryDataId, bboxId: edit.box.id, ...wireBox(edit.box) };
     return callUnaryMethod(transport, addBoundingBoxToImageByID, request);
   }
   if (edit.do === 'remove') {
-    const request = { binaryDataId, bboxId: edit.box.id, expected: wire(edit.box) };
+    const request = { binaryDataId, bboxId: edit.box.id, expected: wireBox(edit.box) };
     return callUnaryMethod(transport, removeBoundingBoxFromImageByID, request);
   }
   const clearConfidence = edit.after.confidence === undefined;
-  const expected = wire(edit.before);
-  const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after), clearConfidence, expected };
+  const expected = wireBox(edit.before);
+  const request = { binaryDataId, bboxId: edit.after.id, ...wireBox(edit.after), clearConfidence, expected };
   return callUnaryMethod(transport, updateBoundingBox, request);
 }
 

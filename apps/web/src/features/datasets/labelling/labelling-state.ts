@@ -1,24 +1,29 @@
 import { create } from '@bufbuild/protobuf';
 import type { Transport } from '@connectrpc/connect';
 import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
-import { BinaryDataByFilterRequestSchema, DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import {
+  BinaryDataByFilterRequestSchema,
+  DataService,
+  type BinaryMetadata,
+} from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { Cell } from '@platform/kit';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useClock } from '../../../ui/time.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
 import { labelsOf } from '../image-labels.ts';
-import { applyLabelEdit, editsBetween } from './label-edits.ts';
-import type { LabelEdit, LabelImage } from './label-edits.ts';
+import { editsBetween, type LabelImage } from './label-edits.ts';
 import { keyOrder } from './label-keys.ts';
-import { replaceImage, startLabelling, step } from './labelling.ts';
+import { applyAll, replaceImage, startLabelling, step, type Command, type Labelling } from './labelling.ts';
 import type { LabelMode } from './label-modes.ts';
-import type { Command, Labelling } from './labelling.ts';
 import { boxesOf } from '../../../entities/image/image-boxes.ts';
 import { keptEdits, keptKeys } from './kept-edits.ts';
 import { labelSaver } from './label-saver.ts';
-import { withSuggestions } from './suggestion-query.ts';
+import {
+  type ImageSuggestions,
+  SuggestionService,
+} from '@platform/contract/gen/platform/suggestions/v1/suggestions_pb';
+import type { Suggestion } from './suggestions.ts';
 
 const pageSize = 1_000;
 
@@ -115,8 +120,7 @@ function useSaver(datasetId: string) {
 
 /** The images of a dataset with what is typed, saved in the background. */
 export function useLabelling(datasetId: string, start: { image: string; mode: LabelMode | undefined }) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const transport = useTransport();
   const { saver, kept } = useSaver(datasetId);
   const [state, setState] = useState<Labelling>();
@@ -134,7 +138,7 @@ export function useLabelling(datasetId: string, start: { image: string; mode: La
       // Before the images are read: an edit may be saved in between.
       const waiting = saver.queue.get().waiting.map(({ edit }) => edit);
       const read = await readImages(transport, { organizationId, datasetId }, end.signal);
-      const images = withEdits(await withSuggestions(transport, datasetId, read, end.signal), waiting);
+      const images = applyAll(await withSuggestions(transport, datasetId, read, end.signal), waiting);
       const { image, mode } = begin.current;
       const labels = keyOrder(keptKeys(datasetId).read(), labelsIn(images));
       put(startLabelling(images, { image, labels, ...(mode && { mode }) }));
@@ -176,7 +180,44 @@ export function useLabelling(datasetId: string, start: { image: string; mode: La
 }
 export type LabellingPage = ReturnType<typeof useLabelling>;
 
-function withEdits(images: readonly LabelImage[], edits: readonly LabelEdit[]): LabelImage[] {
-  const byImage = Map.groupBy(edits, ({ image }) => image);
-  return images.map((image) => (byImage.get(image.id) ?? []).reduce(applyLabelEdit, image));
+/** IDs per request, and concurrent requests. */
+const atOnce = 500;
+const lanes = 4;
+
+const suggestionsOf = ({ suggestions }: ImageSuggestions): Suggestion[] =>
+  suggestions.map(({ id, label, score, box, rejected }) => ({
+    id,
+    label,
+    score,
+    frame: box && {
+      xMin: box.xMinNormalized,
+      yMin: box.yMinNormalized,
+      xMax: box.xMaxNormalized,
+      yMax: box.yMaxNormalized,
+    },
+    isRejected: rejected,
+  }));
+
+/** The images with what the newest predictions suggest for them. */
+async function withSuggestions(
+  transport: Transport,
+  datasetId: string,
+  images: readonly LabelImage[],
+  signal: AbortSignal,
+): Promise<LabelImage[]> {
+  const found = new Map<string, readonly Suggestion[]>();
+  const starts = Array.from({ length: Math.ceil(images.length / atOnce) }, (_, n) => n * atOnce).values();
+  const lane = async (): Promise<void> => {
+    for (const start of starts) {
+      const binaryDataIds = images.slice(start, start + atOnce).map(({ id }) => id);
+      const { listSuggestions } = SuggestionService.method;
+      const answer = await callUnaryMethod(transport, listSuggestions, { datasetId, binaryDataIds }, { signal });
+      for (const one of answer.images) found.set(one.binaryDataId, suggestionsOf(one));
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return images.map((image) => {
+    const suggestions = found.get(image.id);
+    return suggestions === undefined ? image : { ...image, suggestions };
+  });
 }

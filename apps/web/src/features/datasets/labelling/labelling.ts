@@ -89,7 +89,8 @@ const stay = (now: Labelling): Step => ({ now, saves: [] });
 const goTo = (state: Labelling, at: number): Labelling =>
   at === state.at || at < 0 || at >= state.images.length ? state : { ...state, at, selected: undefined };
 
-const applyAll = (images: readonly LabelImage[], edits: readonly LabelEdit[]): readonly LabelImage[] => {
+/** The images after these edits. */
+export const applyAll = (images: readonly LabelImage[], edits: readonly LabelEdit[]): LabelImage[] => {
   const byImage = Map.groupBy(edits, ({ image }) => image);
   return images.map((image) => (byImage.get(image.id) ?? []).reduce(applyLabelEdit, image));
 };

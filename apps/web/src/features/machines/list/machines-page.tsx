@@ -16,7 +16,7 @@ export function MachinesPage() {
   const { query, sort, problem } = search;
   const list = useMachineList({ query, sort, isEnabled: problem === undefined });
   return (
-    <div className="page page-wide page-dense">
+    <div className="page">
       <title>Machines · Platform</title>
       <div className="page-head">
         <div className="head-line">

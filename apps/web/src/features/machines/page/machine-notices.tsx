@@ -1,6 +1,6 @@
 import { Note } from '../../../ui/messages.tsx';
 import { Ago } from '../../../ui/time.tsx';
-import type { MachineView } from '../../../entities/machine/machine-status.ts';
+import type { ConditionView, MachineView } from '../../../entities/machine/machine-status.ts';
 import { sharedIdentityCode } from '../../../entities/machine/shared-identity.ts';
 import { QuarantineNotice } from './quarantine-notice.tsx';
 import { SplitMachine } from './split-machine.tsx';
@@ -20,7 +20,7 @@ export const PastReport = ({ machine: { pastAt, isOnline, uninstalled } }: { mac
 interface ConditionsProps {
   machine: MachineView;
   /** One that the page says elsewhere. */
-  except?: Pick<MachineView['conditions'][number], 'code' | 'path' | 'message'> | undefined;
+  except?: Pick<ConditionView, 'code' | 'path' | 'message'> | undefined;
 }
 
 /** What needs attention, with its remedy: quarantined versions, then the conditions, the worst first. */
@@ -32,8 +32,7 @@ export const MachineConditions = ({ machine, except }: ConditionsProps) => (
 );
 
 /** A dialog that is open stays so when the text of its condition changes. */
-const keyOf = ({ code, message }: MachineView['conditions'][number]): string =>
-  code === sharedIdentityCode ? code : `${code} ${message}`;
+const keyOf = ({ code, message }: ConditionView): string => (code === sharedIdentityCode ? code : `${code} ${message}`);
 
 /** Conditions that need action; notes stay in the status. */
 const Conditions = ({ machine, except }: ConditionsProps) =>
@@ -45,16 +44,21 @@ const Conditions = ({ machine, except }: ConditionsProps) =>
         <p>
           {condition.message} <span className="soft">{condition.remedy}</span>
         </p>
-        <p className="small soft">
-          <span className="mono break">
-            {condition.code}
-            {condition.path !== '' && ` · ${condition.path}`}
-          </span>
-          {condition.since !== undefined && ' · '}
-          <Ago at={condition.since} otherwise="" />
-        </p>
+        <ConditionSource condition={condition} />
         {condition.code === sharedIdentityCode && machine.sharing && (
           <SplitMachine machine={machine} sharing={machine.sharing} />
         )}
       </Note>
     ));
+
+/** Its code, its place in the configuration, and since when. */
+export const ConditionSource = ({ condition: { code, path, since } }: { condition: ConditionView }) => (
+  <p className="small soft">
+    <span className="mono break">
+      {code}
+      {path !== '' && ` · ${path}`}
+    </span>
+    {since !== undefined && ' · '}
+    <Ago at={since} otherwise="" />
+  </p>
+);

@@ -1,5 +1,5 @@
 import { getRouteApi, Link, Outlet, useMatchRoute } from '@tanstack/react-router';
-import { BackIcon } from '../../../ui/icons.tsx';
+import { BackLink } from '../../../ui/layout.tsx';
 import { Tabs } from '../../../ui/tabs.tsx';
 import { OpensLater } from '../../../ui/loaded-later.tsx';
 import { FailureNote, Loading } from '../../../ui/messages.tsx';
@@ -26,13 +26,13 @@ export function MachinePage() {
   if (machine === undefined) {
     return (
       <div className="page">
-        <Back />
+        {back}
         {failure ? <FailureNote error={failure} /> : <Loading />}
       </div>
     );
   }
   return (
-    <div className="page page-wide">
+    <div className="page">
       <title>
         {[isolateText(machine.name), isOverview ? '' : shown?.toUpperCase(), 'Platform'].filter(Boolean).join(' · ')}
       </title>
@@ -60,17 +60,12 @@ export function MachinePage() {
   );
 }
 
-const Back = () => (
-  <Link to="/machines" className="crumb">
-    <BackIcon />
-    Machines
-  </Link>
-);
+const back = <BackLink to="/machines">Machines</BackLink>;
 
 const MachineHead = ({ machine, tags }: { machine: MachineView; tags: readonly string[] }) => (
   <div className="page-head">
     <div>
-      <Back />
+      {back}
       <h1>{machine.name}</h1>
       <p className="soft">
         {machine.location || 'No location'}

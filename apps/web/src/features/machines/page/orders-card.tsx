@@ -1,11 +1,11 @@
-import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { ConfirmDialog } from '../../../ui/dialogs.tsx';
 import { RestartIcon } from '../../../ui/icons.tsx';
 import { FailureNote } from '../../../ui/messages.tsx';
 import { Ago, useNow } from '../../../ui/time.tsx';
+import { useRefreshMachine } from './refresh-machine.ts';
 import type { MachineView } from '../../../entities/machine/machine-status.ts';
 import { orderKinds, type OrderName, orderProblem, type OrderView, orderViews } from './part-orders.ts';
 import { isolateText } from '../../../ui/user-text.ts';
@@ -36,15 +36,10 @@ const actions: readonly { name: OrderName; label: string; title: string; verb: s
 
 /** What operators order of a machine, and what became of it. */
 export function PartOrders({ machine }: { machine: MachineView }) {
-  const queries = useQueryClient();
+  const refresh = useRefreshMachine();
   const [asked, setAsked] = useState<OrderName>();
-  // The answer of the machine shows the order.
-  const onSuccess = () =>
-    queries.invalidateQueries({
-      queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
-    });
-  const restart = useMutation(FleetService.method.restartPart, { onSuccess });
-  const order = useMutation(FleetService.method.orderPart, { onSuccess });
+  const restart = useMutation(FleetService.method.restartPart, { onSuccess: refresh });
+  const order = useMutation(FleetService.method.orderPart, { onSuccess: refresh });
   const views = orderViews(machine.orders, { isOnline: machine.isOnline, now: useNow() });
   const action = actions.find(({ name }) => name === asked);
   const error = order.error ?? restart.error;

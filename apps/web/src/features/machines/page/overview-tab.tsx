@@ -1,15 +1,13 @@
 import { skipToken, useQuery } from '@connectrpc/connect-query';
 import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { getRouteApi } from '@tanstack/react-router';
-import { useState } from 'react';
-import { FactsCard } from './facts-card.tsx';
+import { useState, useEffect, useRef } from 'react';
 import { MachineConditions } from './machine-notices.tsx';
 import { useMachine } from '../../../entities/machine/machine-query.ts';
 import { SystemCard } from './system-card.tsx';
 import { useLostSince } from '../../../ui/contact.tsx';
 import { machineView } from '../../../entities/machine/machine-status.ts';
 import { CamerasCard } from './cameras-card.tsx';
-import { ConditionsButton, ConditionsLater } from './conditions-later.tsx';
 import { NetworksCard } from './networks-card.tsx';
 import { ResourcesCard } from './resources-card.tsx';
 import { resourceRows } from './resources.ts';
@@ -17,6 +15,12 @@ import { machineSentence, type Sentence } from './machine-sentence.ts';
 import { SentenceCard } from './sentence-card.tsx';
 import { TimelineCard } from './timeline-card.tsx';
 import { UseCard } from './use-card.tsx';
+import { LoadedLater } from '../../../ui/loaded-later.tsx';
+import { Card, Pair } from '../../../ui/layout.tsx';
+import { Ago } from '../../../ui/time.tsx';
+import { UserText } from '../../../ui/isolated-text.tsx';
+import { bootedAt, factRows } from './facts.ts';
+import { msOf } from '../../../ui/times.ts';
 import './story.css';
 
 const route = getRouteApi('/machines/$machineId/overview');
@@ -83,5 +87,64 @@ function Story({ machine }: { machine: Machine }) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** Opens the list, which is fetched then: the page shows what is wrong now without it. */
+const ConditionsButton = ({ onPress }: { onPress: () => void }) => (
+  <>
+    {' · '}
+    <button type="button" className="link-button" aria-expanded={false} onClick={onPress}>
+      Mute and history of conditions
+    </button>
+  </>
+);
+
+/** It has the focus that its button had. */
+function ConditionsLater({ machineId }: { machineId: string }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => place.current?.focus({ preventScroll: true }), []);
+  return (
+    <div ref={place} tabIndex={-1}>
+      <LoadedLater
+        name="conditions of a machine"
+        load={() => import('../../../entities/condition/machine-conditions.tsx')}
+        className="card"
+      >
+        {(module) => <module.MachineConditions machineId={machineId} />}
+      </LoadedLater>
+    </div>
+  );
+}
+
+/** The hardware and the operating system of a machine, as of its last report. */
+function FactsCard({ machine }: { machine: Machine }) {
+  const rows = factRows(machine);
+  const booted = bootedAt(machine);
+  if (rows.length === 0) return null;
+  return (
+    <Card
+      title="Machine"
+      hint={
+        <>
+          as of <Ago at={msOf(machine.reportedOn)} />
+        </>
+      }
+    >
+      <div className="card-body">
+        <dl className="pair-list">
+          {rows.map(([label, value]) => (
+            <Pair key={label} name={label} className="break">
+              <UserText text={value} />
+            </Pair>
+          ))}
+          {booted !== undefined && (
+            <Pair name="Started">
+              <Ago at={booted} />
+            </Pair>
+          )}
+        </dl>
+      </div>
+    </Card>
   );
 }

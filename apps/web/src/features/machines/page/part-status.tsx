@@ -9,9 +9,10 @@ import type { ConditionView, MachineView } from '../../../entities/machine/machi
 import type { SliceView } from '../../../entities/machine/slices.ts';
 import { formatCount } from '../../../ui/quantities.ts';
 import { StatusWords } from './machine-buttons.tsx';
-import { OtherAgent } from './other-agent.tsx';
+import { ConditionSource } from './machine-notices.tsx';
 import { PartOrders } from './orders-card.tsx';
 import { ProgramSection } from './program-section.tsx';
+import { Command } from '../../../ui/copying.tsx';
 
 /** Says of when the report is, if the machine does not report now. */
 function Past({ machine, pastAt }: { machine: MachineView; pastAt: number | undefined }) {
@@ -144,15 +145,22 @@ const ConditionList = ({ conditions }: { conditions: readonly ConditionView[] })
       <Note key={`${condition.code} ${condition.message}`} tone={condition.tone}>
         <p className="small">{condition.message}</p>
         {condition.remedy && <p className="small soft">{condition.remedy}</p>}
-        <p className="small soft">
-          <span className="mono break">
-            {condition.code}
-            {condition.path !== '' && ` · ${condition.path}`}
-          </span>
-          {condition.since !== undefined && ' · '}
-          <Ago at={condition.since} otherwise="" />
-        </p>
+        <ConditionSource condition={condition} />
       </Note>
     ))}
   </section>
 );
+
+/** The migration of a machine from another product's agent to ours. */
+const OtherAgent = ({ machine }: { machine: MachineView }) =>
+  machine.migrationRequested === undefined ? (
+    <>
+      <p className="small soft">Another product&apos;s agent. To move this machine to platform-agent, run:</p>
+      <Command text={`npm run -s platform -- machine migrate ${machine.id}`} />
+      <p className="small soft">The other agent fetches it as its update, and is put back if the move fails.</p>
+    </>
+  ) : (
+    <p className="small soft">
+      Another product&apos;s agent. A move to platform-agent was requested <Ago at={machine.migrationRequested} />.
+    </p>
+  );

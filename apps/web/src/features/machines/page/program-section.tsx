@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Pair } from '../../../ui/layout.tsx';
 import { Ago, useNow } from '../../../ui/time.tsx';
 import { Badge, ProgressBar } from '../../../ui/badges.tsx';
 import { ExitNotice } from './exit-notice.tsx';
@@ -35,27 +36,22 @@ export function ProgramSection({ title, program, state, pastAt, children }: Prog
         {program.isNextUnsigned && <Badge state={{ tone: 'warn', text: 'Next one unsigned' }} />}
       </div>
       <dl className="pair-list pair-list-tight">
-        <div>
-          <dt>{pastAt === undefined ? 'Running' : 'Ran'}</dt>
-          <dd className="mono break">{program.running}</dd>
-        </div>
-        <div>
-          <dt>Installed</dt>
-          <dd className="mono break">{program.installed}</dd>
-        </div>
-        <div>
-          <dt>Wanted</dt>
-          <dd className="mono break">{program.desired}</dd>
-        </div>
-        <div>
-          <dt>Uptime</dt>
-          <dd>{program.startedAt === undefined ? uptimeUnknown(program) : span(until - program.startedAt)}</dd>
-        </div>
+        <Pair name={pastAt === undefined ? 'Running' : 'Ran'} className="mono break">
+          {program.running}
+        </Pair>
+        <Pair name="Installed" className="mono break">
+          {program.installed}
+        </Pair>
+        <Pair name="Wanted" className="mono break">
+          {program.desired}
+        </Pair>
+        <Pair name="Uptime">
+          {program.startedAt === undefined ? uptimeUnknown(program) : span(until - program.startedAt)}
+        </Pair>
         {program.previous !== '' && (
-          <div>
-            <dt>Before it</dt>
-            <dd className="mono break">{program.previous}</dd>
-          </div>
+          <Pair name="Before it" className="mono break">
+            {program.previous}
+          </Pair>
         )}
       </dl>
       {program.why !== '' && <p className="small break">{withTimeLeft(program.why, program.wait, now, span)}</p>}

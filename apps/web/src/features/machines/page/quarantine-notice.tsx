@@ -1,20 +1,15 @@
-import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { useQueryClient } from '@tanstack/react-query';
 import { FailureNote, Note } from '../../../ui/messages.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { ExitNotice } from './exit-notice.tsx';
+import { useRefreshMachine } from './refresh-machine.ts';
 import type { MachineView } from '../../../entities/machine/machine-status.ts';
 
 /** Quarantined versions of a machine: which, why, since when, and a button to retry them. */
 export function QuarantineNotice({ machine }: { machine: MachineView }) {
-  const queries = useQueryClient();
-  const clear = useMutation(FleetService.method.clearQuarantine, {
-    onSuccess: () =>
-      queries.invalidateQueries({
-        queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
-      }),
-  });
+  const refresh = useRefreshMachine();
+  const clear = useMutation(FleetService.method.clearQuarantine, { onSuccess: refresh });
   const given = quarantinedOf(machine);
   if (given.length === 0) return null;
   if (machine.quarantineCleared !== undefined) {

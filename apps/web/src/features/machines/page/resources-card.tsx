@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { Dot } from '../../../ui/badges.tsx';
+import { Card } from '../../../ui/layout.tsx';
 import { FailureNote } from '../../../ui/messages.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { UserText } from '../../../ui/isolated-text.tsx';
@@ -16,15 +17,18 @@ interface ResourcesProps {
 export function ResourcesCard({ machineId, rows, error }: ResourcesProps) {
   const good = (rows ?? []).filter(({ state }) => state.tone === 'good').length;
   return (
-    <section className="card story-resources" aria-label="Resources">
-      <div className="card-head">
-        <h2>Resources</h2>
-        {rows !== undefined && rows.length > 0 && (
-          <span className="soft small">
+    <Card
+      title="Resources"
+      className="story-resources"
+      hint={
+        rows !== undefined &&
+        rows.length > 0 && (
+          <>
             {good} of {rows.length} without a problem
-          </span>
-        )}
-      </div>
+          </>
+        )
+      }
+    >
       {Boolean(error) && <FailureNote error={error} />}
       {rows?.length === 0 && <p className="soft story-none">The configuration has no component, service or module.</p>}
       <ul>
@@ -32,7 +36,7 @@ export function ResourcesCard({ machineId, rows, error }: ResourcesProps) {
           <Resource key={row.path} row={row} machineId={machineId} />
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 

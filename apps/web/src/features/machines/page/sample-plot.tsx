@@ -1,8 +1,5 @@
 import { useEffect, useRef } from 'react';
-import '../../../ui/charts/language.ts';
-import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
-import { colorOf, fontOf } from '../../../ui/charts/look.ts';
+import { axisOf, colorOf, drawChart, isAlone, uPlot } from '../../../ui/charts/look.ts';
 import type { Tone } from '../../../ui/status-label.ts';
 import { localClock } from '../../../ui/times.ts';
 import { chartSummary, type SampleChart } from './sample-lines.ts';
@@ -35,12 +32,7 @@ function tickText(second: number): string {
 /** @param latest - what is drawn now */
 function plotOptions(latest: { readonly current: PlotProps }, width: number): uPlot.Options {
   const { chart } = latest.current;
-  const axis: uPlot.Axis = {
-    stroke: colorOf('--text-soft'),
-    grid: { stroke: colorOf('--line'), width: 1 },
-    ticks: { show: false },
-    font: fontOf(11),
-  };
+  const axis = axisOf(11);
   return {
     width,
     height: heightPx,
@@ -120,37 +112,22 @@ function drawHead(
   ctx.fill();
 }
 
-/** Points are drawn only where no line is: beside gaps on both sides. */
-const isAlone: uPlot.Series.Points.Show = (plot, series) => {
-  const values = plot.data[series] ?? [];
-  return values.filter((value) => value !== null && value !== undefined).length === 1;
-};
-
 /** The drawing of a chart, with axes. One line follows the pointer through all charts of the page. */
 export function SamplePlot({ chart, times, span, marked, onPoint }: PlotProps) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const latest = useRef<PlotProps>({ chart, times, span, marked, onPoint });
 
-  useEffect(() => {
-    const place = holder.current;
-    if (place === null) return undefined;
-    const draw = (): void => {
-      plot.current?.destroy();
-      plot.current = new uPlot(plotOptions(latest, place.clientWidth), dataOf(latest.current), place);
-    };
-    draw();
-    const dark = window.matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', draw);
-    const watcher = new ResizeObserver(() => plot.current?.setSize({ width: place.clientWidth, height: heightPx }));
-    watcher.observe(place);
-    return () => {
-      dark.removeEventListener('change', draw);
-      watcher.disconnect();
-      plot.current?.destroy();
-      plot.current = null;
-    };
-  }, []);
+  useEffect(
+    () =>
+      drawChart({
+        place: holder.current,
+        plot,
+        heightPx,
+        create: (place) => new uPlot(plotOptions(latest, place.clientWidth), dataOf(latest.current), place),
+      }),
+    [],
+  );
 
   useEffect(() => {
     latest.current = { chart, times, span, marked, onPoint };

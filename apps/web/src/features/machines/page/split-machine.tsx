@@ -1,11 +1,11 @@
-import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { FormDialog } from '../../../ui/dialogs.tsx';
 import { TextField } from '../../../ui/fields.tsx';
 import { Ago } from '../../../ui/time.tsx';
+import { useRefreshMachine } from './refresh-machine.ts';
 import type { MachineView } from '../../../entities/machine/machine-status.ts';
 import type { ComputerView, SharingView } from '../../../entities/machine/shared-identity.ts';
 import { isolateText } from '../../../ui/user-text.ts';
@@ -13,13 +13,11 @@ import { isolateText } from '../../../ui/user-text.ts';
 /** The remedy of a shared identity: the computer that appeared last becomes a machine of its own. */
 export function SplitMachine({ machine, sharing }: { machine: MachineView; sharing: SharingView }) {
   const [isOpen, setOpen] = useState(false);
-  const queries = useQueryClient();
+  const refresh = useRefreshMachine();
   const split = useMutation(FleetService.method.splitMachine, {
     onSuccess: () => {
       setOpen(false);
-      return queries.invalidateQueries({
-        queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
-      });
+      return refresh();
     },
   });
   return (

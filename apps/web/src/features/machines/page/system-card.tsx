@@ -1,11 +1,12 @@
-import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { useMutation } from '@connectrpc/connect-query';
 import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ConfirmDialog } from '../../../ui/dialogs.tsx';
+import { Card, Pair } from '../../../ui/layout.tsx';
 import { FailureNote } from '../../../ui/messages.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { UserText } from '../../../ui/isolated-text.tsx';
+import { useRefreshMachine } from './refresh-machine.ts';
 import { pastTime } from '../../../entities/machine/machine-status.ts';
 import { systemView, type SystemView, type UpgradeView } from './system.ts';
 import { isolateText } from '../../../ui/user-text.ts';
@@ -16,10 +17,10 @@ export function SystemCard({ machine }: { machine: Machine }) {
   if (!system) return null;
   const past = pastTime(machine);
   return (
-    <section className="card" aria-label="Operating system">
-      <div className="card-head">
-        <h2>Operating system</h2>
-        <span className="soft small">
+    <Card
+      title="Operating system"
+      hint={
+        <>
           {machine.report?.os}
           {past !== undefined && (
             <>
@@ -27,54 +28,45 @@ export function SystemCard({ machine }: { machine: Machine }) {
               · as of <Ago at={past} />
             </>
           )}
-        </span>
-        {system.hasApt && <UpgradeButton machine={machine} system={system} />}
-      </div>
+        </>
+      }
+      head={system.hasApt && <UpgradeButton machine={machine} system={system} />}
+    >
       <div className="card-body">
         <dl className="pair-list">
           {system.why !== '' && (
-            <div>
-              <dt>Configuration</dt>
-              <dd className="break">Not managed by the agent: {system.why}.</dd>
-            </div>
+            <Pair name="Configuration" className="break">
+              Not managed by the agent: {system.why}.
+            </Pair>
           )}
           {system.hasApt && <Upgrades system={system} />}
         </dl>
       </div>
-    </section>
+    </Card>
   );
 }
 
 function Upgrades({ system }: { system: SystemView }) {
   return (
     <>
-      <div>
-        <dt>Upgrades</dt>
-        <dd>
-          {system.summary}
-          {system.task !== '' && <span role="status">; now: {system.task}</span>}
-          {system.requested !== undefined && (
-            <span role="status">
-              ; requested <Ago at={system.requested} />
-            </span>
-          )}
-          <Packages packages={system.waiting} more={system.more} />
-        </dd>
-      </div>
-      <div>
-        <dt>Last upgraded</dt>
-        <dd>
-          <LastRun run={system.lastRun} />
-        </dd>
-      </div>
+      <Pair name="Upgrades">
+        {system.summary}
+        {system.task !== '' && <span role="status">; now: {system.task}</span>}
+        {system.requested !== undefined && (
+          <span role="status">
+            ; requested <Ago at={system.requested} />
+          </span>
+        )}
+        <Packages packages={system.waiting} more={system.more} />
+      </Pair>
+      <Pair name="Last upgraded">
+        <LastRun run={system.lastRun} />
+      </Pair>
       {system.reboot && (
-        <div>
-          <dt>Reboot</dt>
-          <dd>
-            Needed since <Ago at={system.reboot.since} otherwise="an unknown time" />, because of{' '}
-            <UserText text={system.reboot.causes} />: {system.reboot.wait}.
-          </dd>
-        </div>
+        <Pair name="Reboot">
+          Needed since <Ago at={system.reboot.since} otherwise="an unknown time" />, because of{' '}
+          <UserText text={system.reboot.causes} />: {system.reboot.wait}.
+        </Pair>
       )}
     </>
   );
@@ -110,14 +102,9 @@ function Packages({ packages, more }: { packages: readonly UpgradeView[]; more: 
 }
 
 function UpgradeButton({ machine, system }: { machine: Machine; system: SystemView }) {
-  const queries = useQueryClient();
+  const refresh = useRefreshMachine();
   const [isAsking, setAsking] = useState(false);
-  const upgrade = useMutation(FleetService.method.upgradeSystem, {
-    onSuccess: () =>
-      queries.invalidateQueries({
-        queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
-      }),
-  });
+  const upgrade = useMutation(FleetService.method.upgradeSystem, { onSuccess: refresh });
   const isBusy = upgrade.isPending || system.task !== '' || system.requested !== undefined;
   return (
     <div className="push">

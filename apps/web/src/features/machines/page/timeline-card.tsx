@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@connectrpc/connect-query';
 import { TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { Card } from '../../../ui/layout.tsx';
 import { FailureNote } from '../../../ui/messages.tsx';
 import { useNow } from '../../../ui/time.tsx';
 import { UserText } from '../../../ui/isolated-text.tsx';
@@ -46,10 +47,7 @@ export function TimelineCard({ machineId, partId, search }: TimelineProps) {
     if (hasNextPage && events.length < most + pageSize) void fetchNextPage();
   };
   return (
-    <section className="card story-timeline" aria-label="Time line">
-      <div className="card-head">
-        <h2>Time line</h2>
-      </div>
+    <Card title="Time line" className="story-timeline">
       <KindLinks machineId={machineId} search={search} />
       {error && <FailureNote error={error} />}
       <ol className="story-events" aria-busy={data === undefined}>
@@ -75,7 +73,7 @@ export function TimelineCard({ machineId, partId, search }: TimelineProps) {
           Older
         </button>
       )}
-    </section>
+    </Card>
   );
 }
 

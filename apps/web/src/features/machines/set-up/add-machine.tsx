@@ -2,17 +2,14 @@ import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { FormEvent, ReactNode } from 'react';
-import { TextField } from '../../../ui/fields.tsx';
-import { BackIcon } from '../../../ui/icons.tsx';
+import type { ReactNode } from 'react';
+import { BackLink, Card, PageHead } from '../../../ui/layout.tsx';
 import { FailureNote, Loading } from '../../../ui/messages.tsx';
 import { CardIcon, ContainerIcon, PhoneIcon, TerminalIcon, WindowsIcon } from '../../../ui/way-icons.tsx';
-import { useSession } from '../../../entities/session/session.tsx';
 import type { AddWay } from './add-ways.ts';
 import { isolateText } from '../../../ui/user-text.ts';
 import { CardWay } from './card-way.tsx';
-import { FirstFragment, useFirstFragment } from './device-fragment.tsx';
+import { NewMachine, useFirstFragment } from './device-fragment.tsx';
 import { InstallLine, type LineKey } from './install-line.tsx';
 import { InstallProgress } from './install-progress.tsx';
 import { DeviceSteps } from './set-up-page.tsx';
@@ -43,16 +40,11 @@ export function AddMachinePage() {
   return (
     <div className="page">
       <title>Add a machine · Platform</title>
-      <div className="page-head">
-        <div>
-          <Link to="/machines" className="crumb">
-            <BackIcon />
-            Machines
-          </Link>
-          <h1>Add a machine</h1>
-          {way !== 'phone' && way !== 'card' && <p className="soft">One paste brings it online.</p>}
-        </div>
-      </div>
+      <PageHead
+        back={<BackLink to="/machines">Machines</BackLink>}
+        title="Add a machine"
+        lead={way !== 'phone' && way !== 'card' && 'One paste brings it online.'}
+      />
       <div className="add-machine">
         <div className="stack">
           <WhichMachine
@@ -119,10 +111,7 @@ function WhichMachine(props: WhichMachineProps) {
   const choose = (next: AddWay): void =>
     void navigate({ search: (search) => ({ ...search, way: next }), replace: true, resetScroll: false });
   return (
-    <section className="card" aria-labelledby="which-machine">
-      <div className="card-head">
-        <h2 id="which-machine">{machine ? isolateText(machine.name) : 'Which machine?'}</h2>
-      </div>
+    <Card title={machine ? isolateText(machine.name) : 'Which machine?'}>
       <div className="card-body">
         <fieldset className={`ways${machine ? ' is-compact' : ''}`}>
           <legend className="hidden-text">How it is added</legend>
@@ -143,50 +132,24 @@ function WhichMachine(props: WhichMachineProps) {
         </fieldset>
         {!machine && <NameStep way={way} onCreated={onCreated} />}
       </div>
-    </section>
+    </Card>
   );
 }
 
 /** The machine goes into the URL of the page, so that a reload keeps what is shown. */
 function NameStep({ way, onCreated }: Pick<WhichMachineProps, 'way' | 'onCreated'>) {
   const { machine: machineId } = route.useSearch();
-  const { organization } = useSession();
-  const { organizationId } = organization;
   const navigate = route.useNavigate();
-  const [name, setName] = useState('');
-  const [fragmentId, setFragmentId] = useState('');
-  const creation = useMutation(FleetService.method.createMachine, {
-    onSuccess: ({ machine }) => {
-      if (!machine) return;
-      onCreated(machine.partId, fragmentId);
-      void navigate({ search: { machine: machine.id, way }, replace: true, resetScroll: false });
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    creation.mutate({ organizationId, name: name.trim() });
-  };
   if (machineId !== undefined) return null;
   return (
-    <form className="stack" onSubmit={submit}>
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        maxLength={128}
-        isRequired
-        isFocused
-        placeholder="for example press-3"
-        hint="It can be any text that identifies the machine to you."
-      />
-      <FirstFragment value={fragmentId} onChange={setFragmentId} />
-      {creation.error && <FailureNote error={creation.error} />}
-      <div>
-        <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
-          {creation.isPending ? 'Creating …' : 'Continue'}
-        </button>
-      </div>
-    </form>
+    <NewMachine
+      what="machine"
+      isFocused
+      onCreated={({ id, partId }, fragmentId) => {
+        onCreated(partId, fragmentId);
+        void navigate({ search: { machine: id, way }, replace: true, resetScroll: false });
+      }}
+    />
   );
 }
 

@@ -3,9 +3,10 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { isLoopbackUrl } from '@platform/contract/provisioning/loopback';
 import { useState } from 'react';
-import { CodeBlock, Command } from '../../../ui/copying.tsx';
+import { CodeBlock, Command, saveFile } from '../../../ui/copying.tsx';
 import { TextField } from '../../../ui/fields.tsx';
 import { DownloadIcon } from '../../../ui/icons.tsx';
+import { Card } from '../../../ui/layout.tsx';
 import { FailureNote, Note } from '../../../ui/messages.tsx';
 import { isolateText } from '../../../ui/user-text.ts';
 import '../../../ui/style/adding.css';
@@ -14,10 +15,7 @@ import '../../../ui/style/adding.css';
 export function CardWay({ machine }: { machine: Machine }) {
   return (
     <>
-      <section className="card add-line" aria-labelledby="card-file">
-        <div className="card-head">
-          <h2 id="card-file">Save this file on the card</h2>
-        </div>
+      <Card title="Save this file on the card" className="add-line">
         <div className="card-body">
           <p>
             For a card or a disk with the agent on it. Save the file on its boot partition, which every computer can
@@ -26,7 +24,7 @@ export function CardWay({ machine }: { machine: Machine }) {
           <CredentialsFile machine={machine} />
           <ServerProblems partId={machine.partId} />
         </div>
-      </section>
+      </Card>
       <section className="card" aria-label="Prepare cards">
         <div className="card-body">
           <details>
@@ -45,7 +43,7 @@ export function CardWay({ machine }: { machine: Machine }) {
 
 function CredentialsFile({ machine }: { machine: Machine }) {
   const file = useMutation(FleetService.method.getCredentials, {
-    onSuccess: ({ credentialsJson }) => saveFile('platform.json', credentialsJson),
+    onSuccess: ({ credentialsJson }) => saveJson('platform.json', credentialsJson),
   });
   return (
     <>
@@ -121,7 +119,7 @@ function ManyDevices() {
       </div>
       <CodeBlock text={text} label="platform-defaults.json" />
       <div>
-        <button type="button" className="button" onClick={() => saveFile('platform-defaults.json', text)}>
+        <button type="button" className="button" onClick={() => saveJson('platform-defaults.json', text)}>
           <DownloadIcon />
           Download platform-defaults.json
         </button>
@@ -131,11 +129,4 @@ function ManyDevices() {
   );
 }
 
-function saveFile(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
-}
+const saveJson = (name: string, text: string): void => saveFile(name, new Blob([text], { type: 'application/json' }));

@@ -2,7 +2,8 @@ import { useMutation, useQuery } from '@connectrpc/connect-query';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { SelectField } from '../../../ui/fields.tsx';
+import { useState } from 'react';
+import { SelectField, TextField } from '../../../ui/fields.tsx';
 import { FailureNote, Note } from '../../../ui/messages.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
 
@@ -52,7 +53,7 @@ export function DeviceFragment({
 }
 
 /** The fragment that a new machine starts with, if the organization has some. */
-export function FirstFragment({ value, onChange }: { value: string; onChange: (id: string) => void }) {
+function FirstFragment({ value, onChange }: { value: string; onChange: (id: string) => void }) {
   const { organization } = useSession();
   const list = useQuery(AppService.method.listFragments, { organizationId: organization.organizationId });
   const fragments = list.data?.fragments ?? [];
@@ -64,5 +65,65 @@ export function FirstFragment({ value, onChange }: { value: string; onChange: (i
       onChange={onChange}
       options={[{ value: noFragment, text: 'None' }, ...fragments.map(({ id, name }) => ({ value: id, text: name }))]}
     />
+  );
+}
+
+interface NewMachineProps {
+  what: 'machine' | 'device';
+  /** Stands above the fields, in a card. */
+  lead?: string;
+  /** The fragment that is chosen first. */
+  named?: string;
+  isFocused?: boolean;
+  /** @param fragmentId - the fragment that it starts with; empty: none */
+  onCreated: (machine: Machine, fragmentId: string) => void | Promise<void>;
+}
+
+/** Name and first fragment of a machine, which is then created. */
+export function NewMachine({ what, lead, named = '', isFocused = false, onCreated }: NewMachineProps) {
+  const { organizationId } = useSession().organization;
+  const [name, setName] = useState('');
+  const [fragmentId, setFragmentId] = useState(named);
+  const creation = useMutation(FleetService.method.createMachine, {
+    onSuccess: ({ machine }) => machine && onCreated(machine, fragmentId),
+  });
+  const fields = (
+    <>
+      <TextField
+        label={what === 'device' ? 'Name of the device' : 'Name'}
+        value={name}
+        onChange={setName}
+        maxLength={128}
+        isRequired
+        isFocused={isFocused}
+        placeholder="for example press-3"
+        hint={`It can be any text that identifies the ${what} to you.`}
+      />
+      <FirstFragment value={fragmentId} onChange={setFragmentId} />
+      {creation.error && <FailureNote error={creation.error} />}
+      <div>
+        <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
+          {creation.isPending ? 'Creating …' : 'Continue'}
+        </button>
+      </div>
+    </>
+  );
+  return (
+    <form
+      className={lead === undefined ? 'stack' : 'card'}
+      onSubmit={(event) => {
+        event.preventDefault();
+        creation.mutate({ organizationId, name: name.trim() });
+      }}
+    >
+      {lead === undefined ? (
+        fields
+      ) : (
+        <div className="card-body">
+          <p>{lead}</p>
+          {fields}
+        </div>
+      )}
+    </form>
   );
 }

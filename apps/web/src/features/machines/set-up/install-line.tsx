@@ -19,6 +19,7 @@ import type { ReactNode } from 'react';
 import { Command, CopyMainButton } from '../../../ui/copying.tsx';
 import { TextField } from '../../../ui/fields.tsx';
 import { LockIcon } from '../../../ui/icons.tsx';
+import { Card } from '../../../ui/layout.tsx';
 import { FailureNote, Note } from '../../../ui/messages.tsx';
 import { QrCode } from '../../../ui/qr-code.tsx';
 import { Ago, useNow } from '../../../ui/time.tsx';
@@ -53,10 +54,7 @@ export function InstallLine({ way, machine, lineKey, error, isPending, onNewKey 
   const isUsed = data?.usedOn !== undefined && machine.onlineState === OnlineState.ONLINE;
   const isShown = lineKey !== undefined && left > 0 && !isUsed;
   return (
-    <section className="card add-line" aria-labelledby="install-line">
-      <div className="card-head">
-        <h2 id="install-line">{isShown ? titles[way] : 'The install line'}</h2>
-      </div>
+    <Card title={isShown ? titles[way] : 'The install line'} className="add-line">
       <div className="card-body">
         {error !== null && <FailureNote error={error} />}
         {isShown ? (
@@ -75,7 +73,7 @@ export function InstallLine({ way, machine, lineKey, error, isPending, onNewKey 
           </button>
         </div>
       </div>
-    </section>
+    </Card>
   );
 }
 

@@ -1,19 +1,19 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
-import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { GetSetUpResponse, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  FleetService,
+  OnlineState,
+  type GetSetUpResponse,
+  type Machine,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { FormEvent } from 'react';
-import { TextField } from '../../../ui/fields.tsx';
-import { BackIcon } from '../../../ui/icons.tsx';
+import { BackLink, PageHead, Card } from '../../../ui/layout.tsx';
 import { FailureNote, Loading, Note } from '../../../ui/messages.tsx';
 import { Ago, useNow } from '../../../ui/time.tsx';
-import { useSession } from '../../../entities/session/session.tsx';
 import { isolateText } from '../../../ui/user-text.ts';
 import { msOf, span } from '../../../ui/times.ts';
-import { FirstFragment, useFirstFragment } from './device-fragment.tsx';
-import { SetUpDiagnostics } from './set-up-diagnostics.tsx';
+import { NewMachine, useFirstFragment } from './device-fragment.tsx';
 import { SetUpSteps } from './set-up-steps.tsx';
+import { type Diagnostic, setUpDiagnostics } from './set-up.ts';
 import '../../../ui/style/adding.css';
 
 const route = getRouteApi('/machines/set-up');
@@ -26,15 +26,7 @@ export function SetUpPage() {
   return (
     <div className="page page-narrow">
       <title>Set up a device · Platform</title>
-      <div className="page-head">
-        <div>
-          <Link to="/machines" className="crumb">
-            <BackIcon />
-            Machines
-          </Link>
-          <h1>Set up a device</h1>
-        </div>
-      </div>
+      <PageHead back={<BackLink to="/machines">Machines</BackLink>} title="Set up a device" />
       {first.error && <FailureNote error={first.error} />}
       {machine === undefined ? <NameStep named={fragment ?? ''} first={first} /> : <DeviceSteps machineId={machine} />}
     </div>
@@ -43,44 +35,19 @@ export function SetUpPage() {
 
 /** The machine goes into the URL of the page: a phone that changes networks may load it again. */
 function NameStep({ named, first }: { named: string; first: ReturnType<typeof useFirstFragment> }) {
-  const { organization } = useSession();
-  const { organizationId } = organization;
   const navigate = route.useNavigate();
-  const [name, setName] = useState('');
-  const [fragmentId, setFragmentId] = useState(named);
-  const creation = useMutation(FleetService.method.createMachine, {
-    onSuccess: async ({ machine }) => {
-      // A machine without its fragment is set up, too; the page shows the failure.
-      if (fragmentId !== '') await first.start(machine?.partId ?? '', fragmentId).catch(() => undefined);
-      await navigate({ search: { machine: machine?.id ?? '' }, replace: true });
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    creation.mutate({ organizationId, name: name.trim() });
+  const start = async ({ id, partId }: Machine, fragmentId: string): Promise<void> => {
+    // A machine without its fragment is set up, too; the page shows the failure.
+    if (fragmentId !== '') await first.start(partId, fragmentId).catch(() => undefined);
+    await navigate({ search: { machine: id }, replace: true });
   };
   return (
-    <form className="card" onSubmit={submit}>
-      <div className="card-body">
-        <p>For a device that has the agent on it and no network yet. Your phone brings it online.</p>
-        <TextField
-          label="Name of the device"
-          value={name}
-          onChange={setName}
-          maxLength={128}
-          isRequired
-          placeholder="for example press-3"
-          hint="It can be any text that identifies the device to you."
-        />
-        <FirstFragment value={fragmentId} onChange={setFragmentId} />
-        {creation.error && <FailureNote error={creation.error} />}
-        <div>
-          <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
-            {creation.isPending ? 'Creating …' : 'Continue'}
-          </button>
-        </div>
-      </div>
-    </form>
+    <NewMachine
+      what="device"
+      lead="For a device that has the agent on it and no network yet. Your phone brings it online."
+      named={named}
+      onCreated={start}
+    />
   );
 }
 
@@ -186,4 +153,48 @@ const Waiting = ({ machine, isCut }: { machine: Machine; isCut: boolean }) => (
       <p>Waiting for {isolateText(machine.name)}. It has not come online yet.</p>
     )}
   </Note>
+);
+
+/** Why the device is not online: what the server measured, and what it cannot know. */
+function SetUpDiagnostics({ machine, setUp }: { machine: Machine; setUp: GetSetUpResponse }) {
+  const diagnostics = setUpDiagnostics(setUp, { lastSeen: msOf(machine.lastSeen), now: useNow() });
+  const [measured, guessed] = [diagnostics.filter((one) => !one.isGuess), diagnostics.filter((one) => one.isGuess)];
+  return (
+    <Card title="What the server knows">
+      <div className="card-body">
+        {measured.length === 0 && <p>No device has tried this code.</p>}
+        <DiagnosticList diagnostics={measured} />
+        {guessed.length > 0 && (
+          <>
+            <h3>Perhaps this device</h3>
+            <DiagnosticList diagnostics={guessed} />
+          </>
+        )}
+        <details>
+          <summary className="small">What it cannot know</summary>
+          <p className="small soft">
+            A device that does not reach this server leaves no trace here. It has a wrong WiFi password, no internet, a
+            firewall in between, a mistyped server address, or it does not accept the certificate. The page of its
+            hotspot says which of these it is: after a failed attempt the hotspot is back within a minute.
+          </p>
+        </details>
+      </div>
+    </Card>
+  );
+}
+
+const DiagnosticList = ({ diagnostics }: { diagnostics: readonly Diagnostic[] }) => (
+  <ul className="diagnostic-list">
+    {diagnostics.map(({ tone, text, time }) => (
+      <li key={`${text} ${time}`} className={`diagnostic is-${tone}`}>
+        {text.replace(/\.$/, '')}
+        {time !== undefined && (
+          <>
+            , <Ago at={time} />
+          </>
+        )}
+        .
+      </li>
+    ))}
+  </ul>
 );

@@ -4,6 +4,7 @@ import { setUpText, shownSetUpCode } from '@platform/contract/provisioning/set-u
 import { useState } from 'react';
 import { CodeBlock } from '../../../ui/copying.tsx';
 import { TextField } from '../../../ui/fields.tsx';
+import { Pair } from '../../../ui/layout.tsx';
 import { Note } from '../../../ui/messages.tsx';
 import { QrCode } from '../../../ui/qr-code.tsx';
 import { useNow } from '../../../ui/time.tsx';
@@ -40,19 +41,16 @@ function Code({ code: { code, serverUrl, authority } }: { code: CreateSetUpCodeR
   return (
     <>
       <dl className="pair-list">
-        <div>
-          <dt>Code</dt>
-          <dd className="mono">{shownSetUpCode(code)}</dd>
-        </div>
-        <div>
-          <dt>Server</dt>
-          <dd className="mono break">{serverUrl}</dd>
-        </div>
+        <Pair name="Code" className="mono">
+          {shownSetUpCode(code)}
+        </Pair>
+        <Pair name="Server" className="mono break">
+          {serverUrl}
+        </Pair>
         {authority !== '' && (
-          <div className="wide">
-            <dt>Authority of the server</dt>
-            <dd className="mono break">{shownSetUpCode(authority)}</dd>
-          </div>
+          <Pair name="Authority of the server" isWide className="mono break">
+            {shownSetUpCode(authority)}
+          </Pair>
         )}
       </dl>
       <CodeBlock text={text} label="set-up code" />

@@ -3,6 +3,7 @@ import { PackageService, PackageType } from '@platform/contract/gen/platform/app
 import { Link } from '@tanstack/react-router';
 import { CodeBlock } from '../../../ui/copying.tsx';
 import { DownloadIcon } from '../../../ui/icons.tsx';
+import { Card } from '../../../ui/layout.tsx';
 import { FailureNote } from '../../../ui/messages.tsx';
 import { UserText } from '../../../ui/isolated-text.tsx';
 import { fileMeaning } from './model-files.ts';
@@ -33,16 +34,18 @@ export function ModelCard({ modelName, packageId, version, canReject = false }: 
   const files = found?.info?.files ?? [];
   const config = configFor({ modelName, packageId, version });
   return (
-    <section className="card" aria-label="Model">
-      <div className="card-head">
-        <h2>Model version</h2>
-        {found?.url && (
+    <Card
+      title="Model version"
+      label="Model"
+      head={
+        found?.url && (
           <a className="button button-small push" href={found.url} download={`${modelName}-${version}.tar.gz`}>
             <DownloadIcon />
             Download package
           </a>
-        )}
-      </div>
+        )
+      }
+    >
       <div className="card-body">
         {query.error && <FailureNote error={query.error} />}
         {files.length > 0 && (
@@ -69,6 +72,6 @@ export function ModelCard({ modelName, packageId, version, canReject = false }: 
           )}
         </div>
       </div>
-    </section>
+    </Card>
   );
 }

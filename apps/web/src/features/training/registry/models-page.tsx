@@ -1,25 +1,29 @@
 import { useQuery } from '@connectrpc/connect-query';
-import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import {
+  MLTrainingService,
+  TrainingStatus,
+  type TrainingJobMetadata,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
-import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { AppService, type RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { ModalDialog } from '../../../ui/dialogs.tsx';
 import { ModelIcon } from '../../../ui/icons.tsx';
+import { PageHead } from '../../../ui/layout.tsx';
 import { EmptyState, FailureNote, ListSkeleton } from '../../../ui/messages.tsx';
 import { ShowMore, usePagedList } from '../../../ui/paged-list.tsx';
+import { Table } from '../../../ui/table.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
-import { readScores } from './model-scores.ts';
-import { listModels } from '../../../entities/registry/registry.ts';
-import type { ModelOrigin, ModelVersion } from '../../../entities/registry/registry.ts';
+import { listModels, type ModelOrigin, type ModelVersion } from '../../../entities/registry/registry.ts';
 import { visibilityTexts } from './scripts.ts';
 import { bytes, formatCount } from '../../../ui/quantities.ts';
 import { EditItem } from './edit-item.tsx';
 import { ModelCard } from './model-card.tsx';
-import { RegistryTabs } from './registry-tabs.tsx';
+import { RegistryTabs, VersionName } from './registry-tabs.tsx';
 import { isolateText } from '../../../ui/user-text.ts';
+import { jobView } from '../../../entities/training-job/training-jobs.ts';
 import '../../../ui/style/training.css';
 
 const refreshMs = 5000;
@@ -27,8 +31,7 @@ const pageSize = 500;
 
 /** The organization's models, their descriptions in the registry, and the scores of the jobs that made them. */
 function useModels() {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const list = usePagedList(
     PackageService.method.listPackages,
     (pageToken) => ({ organizationId, type: PackageType.ML_MODEL, pageToken, pageSize }),
@@ -71,12 +74,7 @@ export function ModelsPage() {
   return (
     <div className="page">
       <title>Models · Platform</title>
-      <div className="page-head">
-        <div>
-          <h1>Registry</h1>
-          <p className="soft">Trained models. Each version stays as it is for ever.</p>
-        </div>
-      </div>
+      <PageHead title="Registry" lead="Trained models. Each version stays as it is for ever." />
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
       {models === undefined && !list.error && <ListSkeleton isCard />}
@@ -124,47 +122,28 @@ interface VersionTableProps {
   onUse: (version: ModelVersion) => void;
 }
 const VersionTable = ({ versions, scores, onUse }: VersionTableProps) => (
-  <table className="table table-cards">
-    <thead>
-      <tr>
-        <th scope="col">Version</th>
-        <th scope="col" className="number">
-          Size
-        </th>
-        <th scope="col">Made from</th>
-        <th scope="col">Published</th>
-        <th scope="col">
-          <span className="hidden-text">Use</span>
-        </th>
-      </tr>
-    </thead>
-    <tbody>
-      {versions.map((version, at) => (
-        <tr key={version.version}>
-          <td className="lead">
-            <span className="row">
-              <strong className="break">{version.version}</strong>
-              {at === 0 && <span className="badge is-good">latest</span>}
-            </span>
-          </td>
-          <td data-label="Size" className="number">
-            {bytes(version.sizeBytes)}
-          </td>
-          <td data-label="Made from">
-            <Origin origin={version.origin} score={scores.get(version.origin?.jobId ?? '')} />
-          </td>
-          <td data-label="Published">
-            <Ago at={version.created} />
-          </td>
-          <td data-label="">
-            <button type="button" className="button button-small" onClick={() => onUse(version)}>
-              Use<span className="hidden-text"> version {version.version}</span>
-            </button>
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <Table
+    rows={versions}
+    keyOf={({ version }) => version}
+    columns={[
+      { title: 'Version', cell: ({ version }, at) => <VersionName version={version} isLatest={at === 0} /> },
+      { title: 'Size', isNumber: true, cell: ({ sizeBytes }) => bytes(sizeBytes) },
+      {
+        title: 'Made from',
+        cell: ({ origin }) => <Origin origin={origin} score={scores.get(origin?.jobId ?? '')} />,
+      },
+      { title: 'Published', cell: ({ created }) => <Ago at={created} /> },
+      {
+        title: 'Use',
+        isHidden: true,
+        cell: (version) => (
+          <button type="button" className="button button-small" onClick={() => onUse(version)}>
+            Use<span className="hidden-text"> version {version.version}</span>
+          </button>
+        ),
+      },
+    ]}
+  />
 );
 
 interface ItemActionsProps {
@@ -201,4 +180,13 @@ const Origin = ({ origin, score }: { origin: ModelOrigin | undefined; score: str
     </span>
   ) : (
     <span className="soft">uploaded</span>
+  );
+
+/** "accuracy 91.5 %" by the ID of the job. */
+const readScores = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<string, string> =>
+  new Map(
+    jobs.flatMap((job) => {
+      const { id, score } = jobView(job);
+      return score ? [[id, `${score.name} ${score.value}`] as const] : [];
+    }),
   );

@@ -12,3 +12,10 @@ export const RegistryTabs = () => (
     </Link>
   </nav>
 );
+
+export const VersionName = ({ version, isLatest }: { version: string; isLatest: boolean }) => (
+  <span className="row">
+    <strong className="break">{version}</strong>
+    {isLatest && <span className="badge is-good">latest</span>}
+  </span>
+);

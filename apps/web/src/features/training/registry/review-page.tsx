@@ -6,7 +6,7 @@ import { PackageService, PackageType } from '@platform/contract/gen/platform/app
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { SelectField } from '../../../ui/fields.tsx';
-import { BackIcon } from '../../../ui/icons.tsx';
+import { BackLink, Card, PageHead } from '../../../ui/layout.tsx';
 import { FailureNote, Loading, TruncatedNote } from '../../../ui/messages.tsx';
 import { usePagedList } from '../../../ui/paged-list.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
@@ -26,22 +26,19 @@ export function ReviewPage() {
   return (
     <div className="page">
       <title>{`Review ${isolateText(name)} · Platform`}</title>
-      <div className="page-head">
-        <div>
-          <Link to="/datasets/$datasetId" params={{ datasetId }} className="crumb">
-            <BackIcon />
+      <PageHead
+        back={
+          <BackLink to="/datasets/$datasetId" params={{ datasetId }}>
             {name}
-          </Link>
-          <h1>Suggestions and review</h1>
-          <p className="soft">
-            A model predicts the images of this dataset. Its results are suggestions: no training uses one until you
-            accept it.
-          </p>
-        </div>
+          </BackLink>
+        }
+        title="Suggestions and review"
+        lead="A model predicts the images of this dataset. Its results are suggestions: no training uses one until you accept it."
+      >
         <Link to="/datasets/$datasetId/label" params={{ datasetId }} className="button" preload={false}>
           Label images
         </Link>
-      </div>
+      </PageHead>
       <StartPrediction datasetId={datasetId} />
       {review.error && <FailureNote error={review.error} />}
       {review.isPending && <Loading />}
@@ -58,8 +55,7 @@ export function ReviewPage() {
 
 /** Versions that built-in trainers made, newest first. */
 function useModels(): { value: string; text: string; name: string; version: string }[] | undefined {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const list = usePagedList(
     PackageService.method.listPackages,
     (pageToken) => ({ organizationId, type: PackageType.ML_MODEL, pageToken, pageSize: 1000 }),
@@ -143,10 +139,7 @@ const ImageLink = ({ datasetId, id, name }: ImageLinkProps) => (
 );
 
 const Doubtful = ({ datasetId, labels }: { datasetId: string; labels: readonly DoubtfulLabel[] }) => (
-  <section className="card" aria-labelledby="doubtful">
-    <div className="card-head">
-      <h2 id="doubtful">{formatCount(labels.length, 'doubtful label')}</h2>
-    </div>
+  <Card title={formatCount(labels.length, 'doubtful label')}>
     {labels.length === 0 ? (
       <p className="card-body soft">The model disagrees strongly with no label that it has seen.</p>
     ) : (
@@ -171,7 +164,7 @@ const Doubtful = ({ datasetId, labels }: { datasetId: string; labels: readonly D
         </tbody>
       </table>
     )}
-  </section>
+  </Card>
 );
 
 const Copies = ({ datasetId, groups }: { datasetId: string; groups: readonly NearCopies[] }) => (

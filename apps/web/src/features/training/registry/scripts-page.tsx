@@ -6,21 +6,22 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Command } from '../../../ui/copying.tsx';
 import { DownloadIcon, ModelIcon } from '../../../ui/icons.tsx';
+import { Card, PageHead } from '../../../ui/layout.tsx';
 import { EmptyState, FailureNote, TruncatedNote, ListSkeleton } from '../../../ui/messages.tsx';
+import { Table } from '../../../ui/table.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
 import { formatCount } from '../../../ui/quantities.ts';
 import { listScripts, visibilityTexts } from './scripts.ts';
 import type { ScriptView } from './scripts.ts';
 import { EditItem } from './edit-item.tsx';
-import { RegistryTabs } from './registry-tabs.tsx';
+import { RegistryTabs, VersionName } from './registry-tabs.tsx';
 
 const refreshMs = 5000;
 
 /** Training scripts of the organization with their versions. */
 export function ScriptsPage() {
-  const { organization } = useSession();
-  const { organizationId } = organization;
+  const { organizationId } = useSession().organization;
   const list = useQuery(
     AppService.method.listRegistryItems,
     { organizationId, types: [PackageType.ML_TRAINING] },
@@ -36,12 +37,7 @@ export function ScriptsPage() {
   return (
     <div className="page">
       <title>Training scripts · Platform</title>
-      <div className="page-head">
-        <div>
-          <h1>Registry</h1>
-          <p className="soft">Scripts of your own that train models. Each version stays as it is for ever.</p>
-        </div>
-      </div>
+      <PageHead title="Registry" lead="Scripts of your own that train models. Each version stays as it is for ever." />
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
       {scripts === undefined && !list.error && <ListSkeleton rows={4} isCard />}
@@ -67,23 +63,26 @@ export function ScriptsPage() {
 }
 
 const ScriptCard = ({ script, onEdit }: { script: ScriptView; onEdit: () => void }) => (
-  <section className="card" aria-label={script.name}>
-    <div className="card-head">
-      <h2>{script.name}</h2>
-      <span className="badge">{visibilityTexts[script.visibility]}</span>
-      {script.isDraft && <span className="badge is-warn">draft</span>}
-      <span className="soft small">{formatCount(script.versions.length, 'version')}</span>
-      <span className="row push">
-        <button type="button" className="button button-small" onClick={onEdit}>
-          Edit<span className="hidden-text"> {script.name}</span>
-        </button>
-        {script.versions.length > 0 && (
-          <Link to="/training/new" search={{ script: script.itemId }} className="button button-small">
-            Train with it
-          </Link>
-        )}
-      </span>
-    </div>
+  <Card
+    title={script.name}
+    head={
+      <>
+        <span className="badge">{visibilityTexts[script.visibility]}</span>
+        {script.isDraft && <span className="badge is-warn">draft</span>}
+        <span className="soft small">{formatCount(script.versions.length, 'version')}</span>
+        <span className="row push">
+          <button type="button" className="button button-small" onClick={onEdit}>
+            Edit<span className="hidden-text"> {script.name}</span>
+          </button>
+          {script.versions.length > 0 && (
+            <Link to="/training/new" search={{ script: script.itemId }} className="button button-small">
+              Train with it
+            </Link>
+          )}
+        </span>
+      </>
+    }
+  >
     {(script.description || script.url) && (
       <p className="card-body">
         <span>
@@ -97,44 +96,30 @@ const ScriptCard = ({ script, onEdit }: { script: ScriptView; onEdit: () => void
       </p>
     )}
     <VersionTable script={script} />
-  </section>
+  </Card>
 );
 
 const VersionTable = ({ script }: { script: ScriptView }) => (
-  <table className="table table-cards">
-    <thead>
-      <tr>
-        <th scope="col">Version</th>
-        <th scope="col">Published</th>
-        <th scope="col">
-          <span className="hidden-text">Package</span>
-        </th>
-      </tr>
-    </thead>
-    <tbody>
-      {script.versions.map(({ version, created }, at) => (
-        <tr key={version}>
-          <td className="lead">
-            <span className="row">
-              <strong className="break">{version}</strong>
-              {at === 0 && <span className="badge is-good">latest</span>}
-            </span>
-          </td>
-          <td data-label="Published">
-            <Ago at={created} />
-          </td>
-          <td data-label="">
-            <a
-              className="button button-small"
-              href={`/packages/${script.organizationId}/${encodeURIComponent(script.name)}/${encodeURIComponent(version)}.tar.gz`}
-              download={`${script.name}-${version}.tar.gz`}
-            >
-              <DownloadIcon />
-              Download<span className="hidden-text"> version {version}</span>
-            </a>
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <Table
+    rows={script.versions}
+    keyOf={({ version }) => version}
+    columns={[
+      { title: 'Version', cell: ({ version }, at) => <VersionName version={version} isLatest={at === 0} /> },
+      { title: 'Published', cell: ({ created }) => <Ago at={created} /> },
+      {
+        title: 'Package',
+        isHidden: true,
+        cell: ({ version }) => (
+          <a
+            className="button button-small"
+            href={`/packages/${script.organizationId}/${encodeURIComponent(script.name)}/${encodeURIComponent(version)}.tar.gz`}
+            download={`${script.name}-${version}.tar.gz`}
+          >
+            <DownloadIcon />
+            Download<span className="hidden-text"> version {version}</span>
+          </a>
+        ),
+      },
+    ]}
+  />
 );
