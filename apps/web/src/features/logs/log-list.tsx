@@ -71,8 +71,7 @@ export function LogList(props: LogListProps) {
   const items = virtual.getVirtualItems();
   const [first, last] = [items[0], items.at(-1)];
   const parts = useDrawnInParts(items.length);
-  // From the end, which the user looks at.
-  const drawn = isFollowing ? items.slice(-parts) : items;
+  const drawn = items.slice(isFollowing ? -parts : 0); // from the end, which the user looks at
   const { keep, goToEnd } = useKeptPlace({ rows, virtual, box, isFollowing, start });
   useEdges(props, { isFollowing, ...(first && { first: first.index }), ...(last && { last: last.index }) });
   const watch = (): void => {
