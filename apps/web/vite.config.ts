@@ -1,5 +1,6 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
+import { preparedDescriptors } from './prepared-descriptors.ts';
 
 /** `npx vite` shows the app with the data of a server that runs already. */
 const server = process.env['PLATFORM_URL'] ?? 'http://127.0.0.1:8080';
@@ -19,7 +20,7 @@ const preloadFont: Plugin = {
 };
 
 export default defineConfig({
-  plugins: [react(), preloadFont],
+  plugins: [react(), preloadFont, preparedDescriptors()],
   // Preact runs what is written for React, in a sixth of the bytes; types stay those of React.
   resolve: {
     alias: {

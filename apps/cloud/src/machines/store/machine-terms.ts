@@ -34,6 +34,15 @@ export const folded = (text: Value<string>): Value<string> => sql`lower(normaliz
 const contains = (text: Value<string>, wanted: string): Value<boolean> =>
   sql`position(${folded(sql`${wanted}::text`)} in ${folded(text)}) > 0`;
 
+/**
+ * The same of a long text, which is evaluated once. ASCII is the same in each form of Unicode: to see that a text is
+ * ASCII takes a fraction of the time of normalizing it.
+ */
+const longContains = (text: Value<string>, wanted: string): Value<boolean> =>
+  sql`position(${folded(sql`${wanted}::text`)} in (
+    select lower(case when octet_length(whole) = char_length(whole) then whole else normalize(whole, NFKC) end)
+      from (select ${text} as whole offset 0) one)) > 0`;
+
 export const factOf = (name: string): Value<string> => sql`(part.facts ->> ${name}::text)`;
 /** The report of another product's agent is its host information. */
 export const versionOf = (program: 'agent' | 'server'): Value<string> => {
@@ -145,7 +154,7 @@ const startsId = /^[0-9a-f]{4}[0-9a-f-]{0,32}$/i;
 
 function wordHolds(text: string): Value<boolean> {
   const texts = sql<string>`concat_ws(chr(10), machine.name, ${factOf('hostname')}, array_to_string(machine.tags, chr(10)))`;
-  const named = contains(texts, text);
+  const named = longContains(texts, text);
   if (!startsId.test(text)) return sql`(${named})`;
   const id = text.toLowerCase();
   return sql`(${named} or starts_with(machine.id::text, ${id}) or starts_with(part.id::text, ${id}))`;

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNo
 import type { LogRow } from './log-rows.ts';
 import type { PlacedLine } from './log-window.ts';
 import type { LogZone } from './log-zone.ts';
+import { useDrawnInParts } from '../../ui/drawn-in-parts.ts';
 import { formatCount } from '../../ui/quantities.ts';
 import { LineRow, SeparatorRow } from './log-row.tsx';
 
@@ -69,6 +70,8 @@ export function LogList(props: LogListProps) {
   });
   const items = virtual.getVirtualItems();
   const [first, last] = [items[0], items.at(-1)];
+  const parts = useDrawnInParts(items.length);
+  const drawn = items.slice(isFollowing ? -parts : 0); // from the end, which the user looks at
   const { keep, goToEnd } = useKeptPlace({ rows, virtual, box, isFollowing, start });
   useEdges(props, { isFollowing, ...(first && { first: first.index }), ...(last && { last: last.index }) });
   const watch = (): void => {
@@ -100,8 +103,8 @@ export function LogList(props: LogListProps) {
         aria-label="Log lines"
         tabIndex={0}
       >
-        <ol style={{ paddingTop: first?.start ?? 0, paddingBottom: virtual.getTotalSize() - (last?.end ?? 0) }}>
-          {items.map(({ index, key }) => (
+        <ol style={{ paddingTop: drawn[0]?.start ?? 0, paddingBottom: virtual.getTotalSize() - (last?.end ?? 0) }}>
+          {drawn.map(({ index, key }) => (
             <li key={key} data-index={index} ref={virtual.measureElement}>
               <Row {...props} row={rows[index]} />
             </li>

@@ -2,6 +2,7 @@ import { parseSort, type SortKey } from '@platform/contract/machine/sort';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from 'react';
 import type { CSSProperties } from 'react';
+import { useDrawnInParts } from '../../../ui/drawn-in-parts.ts';
 import { useMedia } from '../../../ui/media.ts';
 import { type machineColumns, shownColumns } from './machine-columns.ts';
 import { isSelected, type MachineSelection, withMachines } from './machine-selection.ts';
@@ -64,12 +65,13 @@ export function MachineTable({ list, rows, sort, onSort, columns, selection, onS
   }, [first?.index, last?.index, setVisible]);
   useEffect(() => virtual.measure(), [virtual, height]);
   const pick = useRangeSelection(list, selection, onSelect);
+  const drawn = visible.slice(0, useDrawnInParts(visible.length));
   return (
     <table className={columns === '' ? 'table table-long is-usual' : 'table table-long'} aria-rowcount={rows + 1}>
       <Head rows={rows} columns={shown} sort={sort} onSort={onSort} selection={selection} onSelect={onSelect} />
       <tbody ref={body}>
         <Space height={(first?.start ?? top) - top} />
-        {visible.map(({ index }) => {
+        {drawn.map(({ index }) => {
           const machine = list.machineAt(index);
           const isChosen = machine !== undefined && isSelected(selection, machine.id);
           return (
@@ -89,7 +91,7 @@ export function MachineTable({ list, rows, sort, onSort, columns, selection, onS
             </tr>
           );
         })}
-        <Space height={virtual.getTotalSize() + top - (last?.end ?? top)} />
+        <Space height={virtual.getTotalSize() + top - (drawn.at(-1)?.end ?? top)} />
       </tbody>
     </table>
   );
