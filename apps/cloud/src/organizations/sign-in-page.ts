@@ -2,8 +2,10 @@ import { PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { FailedSignIns } from '../access/failed-sign-ins.ts';
+import { isSecret } from '../access/secrets.ts';
 import { secureSessionCookie, sessionCookie } from '../access/session-cookie.ts';
-import { exchangeSignInLink, findSignInLink } from '../access/store/sessions.ts';
+import { exchangeSignInLink, findSignInLinks } from '../access/store/sessions.ts';
+import { batchLoader } from '../database/batch-loader.ts';
 import type { Database } from '../database/database.ts';
 import { isSameOrigin } from '../wire/authentication.ts';
 import type { Addresses } from '../wire/base-url.ts';
@@ -27,24 +29,28 @@ interface SignInDeps {
  * GET /sign-in?token=…: a page with the name of the user and a button. It does not use the link up, because programs
  * open links, too. POST, from this page only: the link works once, sets the session's cookie and leads to the web app.
  */
-export const signInRoutes = (deps: SignInDeps): Route[] => [
-  {
-    methods: ['GET'],
-    path: /^\/sign-in$/,
-    async answer({ request, response, url }) {
-      const token = url.searchParams.get('token') ?? '';
-      const userName = await findSignInLink(deps.db, token);
-      if (userName === undefined) return refuse(deps, request, response);
-      const { host } = request.headers;
-      sendPage(response, 200, askPage({ userName, host: host ?? '', token }));
+export function signInRoutes(deps: SignInDeps): Route[] {
+  // A flood of tokens takes one connection to the database, and one statement for many of them.
+  const userOf = batchLoader((tokens: readonly string[]) => findSignInLinks(deps.db, tokens));
+  return [
+    {
+      methods: ['GET'],
+      path: /^\/sign-in$/,
+      async answer({ request, response, url }) {
+        const token = url.searchParams.get('token') ?? '';
+        const userName = isSecret(token) ? await userOf(token) : undefined;
+        if (userName === undefined) return refuse(deps, request, response);
+        const { host } = request.headers;
+        sendPage(response, 200, askPage({ userName, host: host ?? '', token }));
+      },
     },
-  },
-  {
-    methods: ['POST'],
-    path: /^\/sign-in$/,
-    answer: (exchange) => signIn(deps, exchange),
-  },
-];
+    {
+      methods: ['POST'],
+      path: /^\/sign-in$/,
+      answer: (exchange) => signIn(deps, exchange),
+    },
+  ];
+}
 
 async function signIn(deps: SignInDeps, exchange: Exchange): Promise<void> {
   const { db, clock, addresses } = deps;
