@@ -144,7 +144,7 @@ test('only the user of the server may connect, over a folder and a socket that n
 const rulesFiles = ['pg_hba.conf', 'pg_ident.conf'];
 
 /** Makes the database with one row in "kept", as a server on another computer left it: with other files of access. */
-async function makeForeignDatabase(home: string, { uid, gid } = sharedAccount as { uid: number; gid: number }) {
+async function makeForeignDatabase(home: string, owner: { uid: number; gid: number } = sharedAccount) {
   mkdirSync(path.dirname(home), { recursive: true, mode: 0o711 });
   const cluster = await start(home);
   await openOwnDatabase(cluster, 'platform', testLog);
@@ -153,7 +153,7 @@ async function makeForeignDatabase(home: string, { uid, gid } = sharedAccount as
   const folder = path.join(home, '18');
   for (const name of rulesFiles) writeFileSync(path.join(folder, name), 'local all all trust\n');
   if (!isRoot) return;
-  await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, folder]);
+  await promisify(execFile)('chown', ['-R', `${owner.uid}:${owner.gid}`, folder]);
   rmSync(path.join(home, 'owner'));
 }
 

@@ -41,8 +41,7 @@ export async function auditedOrganizations(db: Database, userId: string): Promis
     .selectFrom('accessGrant')
     .select('orgId')
     .distinct()
-    .where('identityType', '=', 'person')
-    .where('identityId', '=', userId)
+    .where((eb) => eb.and({ identityType: 'person', identityId: userId }))
     .where('orgId', 'is not', null)
     .execute();
   return rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
@@ -81,7 +80,7 @@ export async function findSignInLinks(db: Database, tokens: readonly string[]): 
   const rows = await db
     .selectFrom('signInLink')
     .innerJoin('person', 'person.id', 'signInLink.personId')
-    .select(['tokenHash', 'person.name'])
+    .select(['tokenHash', 'name'])
     .where('tokenHash', '=', sql<Buffer>`any(${hashes}::bytea[])`)
     .where('usedOn', 'is', null)
     .where('signInLink.expiresOn', '>', sql<number>`now()`)
