@@ -237,6 +237,12 @@ async function upgrade(given: Given<'upgrade-database'>, work: Work): Promise<Pr
   return { document: made, text };
 }
 
+async function database(given: Given<'database'>, { clock }: Work): Promise<Printed> {
+  const of = { dataFolder: serverFolder(given.dataDir), databaseUrl: given.databaseUrl?.reveal() };
+  const document = await databaseState(of, clock);
+  return { document, text: [document.is] };
+}
+
 async function blobs(given: Given<'blobs'>, work: Work): Promise<Printed> {
   const of = { dataFolder: serverFolder(given.dataDir), databaseUrl: given.databaseUrl?.reveal(), ...work };
   const found = given.adopt ? await adoptBlobs(of, given.acceptMissing) : await inspectBlobs(of, !given.markOnly);
@@ -267,41 +273,25 @@ function read<N extends Name>(name: N, argv: readonly string[]): Given<N> {
   });
 }
 
+const commands: { readonly [N in Name]: (given: Given<N>, work: Work) => Promise<Printed> } = {
+  backup,
+  restore,
+  verify,
+  'backup-key': backupKey,
+  'upgrade-database': upgrade,
+  database,
+  blobs,
+};
+const isName = (name: string): name is Name => Object.hasOwn(commands, name);
+
+async function runOne<N extends Name>(name: N, argv: readonly string[], work: Work) {
+  const given = read(name, argv);
+  return { ...(await commands[name](given, work)), json: given.json };
+}
+
 async function run([name = '', ...argv]: readonly string[], work: Work): Promise<Printed & { json: boolean }> {
-  switch (name) {
-    case 'backup': {
-      const given = read(name, argv);
-      return { ...(await backup(given, work)), json: given.json };
-    }
-    case 'restore': {
-      const given = read(name, argv);
-      return { ...(await restore(given, work)), json: given.json };
-    }
-    case 'verify': {
-      const given = read(name, argv);
-      return { ...(await verify(given, work)), json: given.json };
-    }
-    case 'backup-key': {
-      const given = read(name, argv);
-      return { ...(await backupKey(given)), json: given.json };
-    }
-    case 'upgrade-database': {
-      const given = read(name, argv);
-      return { ...(await upgrade(given, work)), json: given.json };
-    }
-    case 'database': {
-      const given = read(name, argv);
-      const dataFolder = serverFolder(given.dataDir);
-      const document = await databaseState({ dataFolder, databaseUrl: given.databaseUrl?.reveal() }, work.clock);
-      return { document, text: [document.is], json: given.json };
-    }
-    case 'blobs': {
-      const given = read(name, argv);
-      return { ...(await blobs(given, work)), json: given.json };
-    }
-    default:
-      throw new Usage(`Unknown command "${name}". There are: ${Object.keys(tables).join(', ')}.`, 2);
-  }
+  if (isName(name)) return runOne(name, argv, work);
+  throw new Usage(`Unknown command "${name}". There are: ${Object.keys(tables).join(', ')}.`, 2);
 }
 
 async function main(): Promise<number> {

@@ -24,7 +24,7 @@ import { verifyBackup } from '../src/backup/verify.ts';
 import { attemptInputs } from '../src/blobs/attempt-inputs.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import { holdFiles } from '../src/database/backup-lock.ts';
-import { blobFolders, sweepBlobs } from '../src/retention/blob-sweep.ts';
+import { blobFolders, sweepBlobs } from '../src/retention/sweeps.ts';
 import { backUp, contentOf, damage, editManifest, fillServer, restoreTo, syncOf, upload } from './backup-folder.ts';
 import { emptyDatabase, urlOf } from './database.ts';
 import { testServer } from './server.ts';

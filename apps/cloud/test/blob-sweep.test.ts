@@ -15,7 +15,7 @@ import { seededRandom, smallPng, tempFolder } from '@platform/kit/testing';
 import { attemptInputs } from '../src/blobs/attempt-inputs.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import type { BlobStore } from '../src/blobs/blob-store.ts';
-import { blobFolders, sweepBlobs } from '../src/retention/blob-sweep.ts';
+import { blobFolders, sweepBlobs } from '../src/retention/sweeps.ts';
 import { deleteData } from '../src/data/store/data-edits.ts';
 import { noteBlob, readableBlobs } from '../src/blobs/store/owned-blobs.ts';
 import { writeUpload } from '../src/data/store/uploads.ts';

@@ -10,9 +10,8 @@ import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platfo
 import { type LeaseJobRequestSchema, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { FakeClock } from '@platform/kit/testing';
 import { steadyTime } from '../src/process/steady-time.ts';
-import { overdueAttempts } from '../src/training/store/overdue-attempts.ts';
+import { overdueAttempts, reapJobs } from '../src/training/store/job-reaper.ts';
 import { expireLeases, leaseMs, renewLeases } from '../src/training/store/job-queue.ts';
-import { reapJobs } from '../src/training/store/job-reaper.ts';
 import { testLog } from './database.ts';
 import { datasetOf, submission } from './training-data.ts';
 import { outcome, trainingServer } from './training-server.ts';

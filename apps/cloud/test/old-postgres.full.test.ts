@@ -11,7 +11,7 @@ import { findBinaries } from '../src/postgres/binaries.ts';
 import { readPostmaster } from '../src/postgres/postmaster.ts';
 import { startServer } from '../src/server.ts';
 import { testLog } from './database.ts';
-import { statement } from './old-database.ts';
+import { statement } from './statement.ts';
 
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 

@@ -122,6 +122,57 @@ test('the reports of a computer that was set back to an earlier memory count aft
   assert.equal(await w.shared(partId), undefined);
 });
 
+test('the first one is restarted: within 3 minutes each server shows the status of the other one', async () => {
+  await using on = await testServer();
+  for (const every of [5_000, 20_000, 55_000, 60_000]) {
+    const { partId } = await on.machine(`m${every}`);
+    await using w = servers(on, 2);
+    const [one, two] = w.all;
+    const restarted = runId(3);
+    const restartedOn = 12 * 60_000;
+    const seen: { at: number; isSecond: boolean | undefined }[] = [];
+    for (let at = 0; at <= restartedOn + 300_000; at += every) {
+      const run = at < restartedOn ? { runId: a, uptimeMs: at } : { runId: restarted, uptimeMs: at - restartedOn };
+      one?.noteCheck({ partId, ...run, address: '192.0.2.1' });
+      await w.pass(1_000);
+      if (at > 0) two?.noteCheck({ partId, runId: b, uptimeMs: at, address: '192.0.2.2' });
+      seen.push({ at, isSecond: two?.isSecond(partId, b) });
+      await w.pass(every - 1_000);
+    }
+    const isSecondIn = (from: number, to: number): unknown[] => [
+      ...new Set(seen.filter(({ at }) => at >= from && at < to).map(({ isSecond }) => isSecond)),
+    ];
+    assert.deepEqual(isSecondIn(240_000, restartedOn), [true], `every ${every}: while both check in`);
+    assert.deepEqual(isSecondIn(restartedOn + 180_000, Infinity), [false], `every ${every}`);
+    for (const server of w.all) assert.equal(server.isSecond(partId, restarted), true);
+    assert.deepEqual(await w.shared(partId), [b, restarted]);
+  }
+});
+
+test('the report is asked for by the next check after the sharing has ended', async () => {
+  await using on = await testServer();
+  for (const every of [5_000, 20_000, 45_000, 55_000, 60_000]) {
+    const { partId } = await on.machine(`m${every}`);
+    await using w = servers(on, 1);
+    const [server] = w.all;
+    const asked: string[] = [];
+    await sql`update part set report_run = ${runIdBytes(a)} where id = ${partId}`.execute(on.db);
+    for (let at = 0; at <= 1_500_000; at += every) {
+      if (at <= 600_000) server?.noteCheck({ partId, runId: a, uptimeMs: at, address: '192.0.2.1' });
+      if (at === 0) server?.noteReport({ partId, runId: a, hostname: 'a', linkAddresses: [] });
+      await w.pass(1_000);
+      if (at > 0) {
+        server?.noteCheck({ partId, runId: b, uptimeMs: at, address: '192.0.2.2' });
+        asked.push(`${server?.isSecond(partId, b) ? 'second' : 'first'} ${server?.wantsReport(partId, b)}`);
+      }
+      await w.pass(every - 1_000);
+    }
+    const shared = asked.lastIndexOf('second false');
+    assert.ok(shared > 0, `every ${every}`);
+    assert.equal(asked[shared + 1], 'first true', `every ${every}: ${asked.slice(shared - 2, shared + 4).join()}`);
+  }
+});
+
 test('agents of two products on one part are found, also by different servers; ours counts', async () => {
   await using on = await testServer();
   const { partId } = await on.machine('m');

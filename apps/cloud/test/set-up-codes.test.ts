@@ -6,8 +6,7 @@ import { sql } from 'kysely';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { FleetService, SetUpResult } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   agentVersionHeader,
   codeHeader,

@@ -16,7 +16,7 @@ import { findSnapshot } from '../src/backup/backup-folder.ts';
 import { reachDatabase } from '../src/backup/database-access.ts';
 import { makeBackup } from '../src/backup/make-backup.ts';
 import type { Connection } from '../src/database/database.ts';
-import { oldPrograms } from '../src/database-upgrade/old-programs.ts';
+import { oldPrograms } from '../src/database-upgrade/upgrade-database.ts';
 import { type Cluster, type Programs, startCluster } from '../src/postgres/cluster.ts';
 import { readPostmaster } from '../src/postgres/postmaster.ts';
 import { openOwnDatabase } from '../src/postgres/roles.ts';

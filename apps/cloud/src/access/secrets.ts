@@ -78,6 +78,9 @@ const make = (): SecretsFile => ({
 /** 256 random bits as text; that much entropy needs no slow hash. */
 export const randomSecret = (): string => randomBytes(32).toString('base64url');
 
+/** Whether a text has the form of a secret: any other text needs no look into the database. */
+export const isSecret = (text: string): boolean => /^[\w-]{43}$/.test(text);
+
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
 /** Ten lower-case letters and digits: the format that clients know from machine host names. */
 export const newLocationId = (): string =>

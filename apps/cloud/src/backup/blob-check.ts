@@ -7,6 +7,7 @@ import { readBlobMark, writeBlobMark } from '../blobs/installation-mark.ts';
 import { namedFiles } from '../blobs/store/own-blobs.ts';
 import { blobPath, blobsFolder } from './backup-folder.ts';
 import { connectAs, reachDatabase } from './database-access.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const sampleSize = 100;
 
@@ -61,11 +62,7 @@ export async function adoptBlobs(of: Of, acceptMissing: boolean): Promise<BlobFo
 async function installationOf(dataFolder: string): Promise<string> {
   const secrets = (await readJson(path.join(dataFolder, 'secrets.json'))) as { installation_id?: string } | undefined;
   if (secrets?.installation_id !== undefined) return secrets.installation_id;
-  throw new PlatformError('INVALID_ARGUMENT', {
-    field: 'data-dir',
-    value: dataFolder,
-    limit: 'the data folder of a server that has started once',
-  });
+  throw invalidArgument('data-dir', dataFolder, 'the data folder of a server that has started once');
 }
 
 async function sampleFiles(of: Of): Promise<BlobSample> {

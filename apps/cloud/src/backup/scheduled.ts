@@ -1,6 +1,5 @@
 import path from 'node:path';
-import { errorText, type Clock, type Log } from '@platform/kit';
-import type { Secret } from '@platform/kit';
+import { errorText, type Clock, type Log, type Secret } from '@platform/kit';
 import type { Connection } from '../database/database.ts';
 import { readBackupNote } from './backup-note.ts';
 import { type BackupResult, makeBackup } from './make-backup.ts';

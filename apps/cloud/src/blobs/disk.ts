@@ -5,6 +5,7 @@ import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { systemClock } from '@platform/kit/node';
 import { type BlobStore, isSha256, type PutOptions, type StoredBlob } from './blob-store.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 /** Operations that write a file so that it survives a power failure. */
 export type Disk = {
@@ -45,12 +46,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 function fileOf(folder: string, sha256: string): string {
-  if (!isSha256(sha256))
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'sha256',
-      value: sha256,
-      limit: '64 lower-case hex digits',
-    });
+  if (!isSha256(sha256)) throw invalidArgument('sha256', sha256, '64 lower-case hex digits');
   return path.join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256);
 }
 

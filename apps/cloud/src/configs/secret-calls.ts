@@ -11,6 +11,7 @@ import type { Database } from '../database/database.ts';
 import { ownedPart } from '../machines/part-access.ts';
 import { requireSize } from './config-saving.ts';
 import { requireConfig } from './store/configs.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const recentMinutes = 10;
 
@@ -27,11 +28,7 @@ export const secretHandlers = (deps: { db: Database; clock: Clock }) => {
       const [known, wanted] = [new Set(all.map(({ path }) => path)), new Set(paths)];
       const absent = paths.find((path) => !known.has(path));
       if (absent !== undefined)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'paths',
-          value: absent,
-          limit: `the path of a secret of revision ${config.revision}`,
-        });
+        throw invalidArgument('paths', absent, `the path of a secret of revision ${config.revision}`);
       const secrets = paths.length === 0 ? all : all.filter(({ path }) => wanted.has(path));
       await audited(deps, caller, async (_, record) => {
         const details = { revision: config.revision, fields: secrets.map(({ savedPath }) => savedPath) };

@@ -5,14 +5,12 @@ import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Secrets } from '../access/secrets.ts';
 import { signedPath } from '../access/signed-urls.ts';
-import { readBlob } from '../blobs/blob-store.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import { readBlob, type BlobStore } from '../blobs/blob-store.ts';
 import type { Database } from '../database/database.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
 import { pageBytes, readBounded } from '../rpc/rules/answer-bounds.ts';
 import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { baseUrlOf, type Addresses } from '../wire/base-url.ts';
 import { binaryMetadata } from './binary-metadata.ts';
 import { dataPath } from './data-downloads.ts';
 import { existingKeys, inOrder, mayRead, namedData, namedDatum, readFilter } from './data-filter.ts';
@@ -25,6 +23,7 @@ import {
   pageOfData,
   tagsOf,
 } from './store/binary-data.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 type ReadDeps = { db: Database; blobs: BlobStore; addresses: Addresses };
 
@@ -120,11 +119,7 @@ export const binaryLinkCalls = (deps: { db: Database; clock: Clock; addresses: A
     async createBinaryDataSignedURL({ binaryDataId, expirationMinutes }, context) {
       const minutes = expirationMinutes ?? linkMinutes.usual;
       if (minutes < 1 || minutes > linkMinutes.most) {
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'expiration_minutes',
-          value: minutes,
-          limit: `1 to ${linkMinutes.most}`,
-        });
+        throw invalidArgument('expiration_minutes', minutes, `1 to ${linkMinutes.most}`);
       }
       const key = namedDatum(binaryDataId, undefined, callerOf(context));
       await existingKeys(deps.db, [key]);

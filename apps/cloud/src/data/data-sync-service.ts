@@ -28,6 +28,7 @@ import { binaryDataId } from './rules/manifest.ts';
 import { findDataset } from './store/datasets.ts';
 import type { Origin, Upload } from './store/upload-rows.ts';
 import { firstLocation, uploadTargets, writeReadings, writeUpload } from './store/uploads.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 type UploadDeps = {
   db: Database;
@@ -71,12 +72,7 @@ export const dataSyncRoutes =
     });
   };
 
-const noMetadata = (): PlatformError =>
-  new PlatformError('INVALID_ARGUMENT', {
-    field: 'upload_packet',
-    value: '',
-    limit: 'the first message carries the metadata',
-  });
+const noMetadata = (): PlatformError => invalidArgument('upload_packet', '', 'the first message carries the metadata');
 
 /** Yields the contents of the messages after the first. Any other packet is an error of the sender. */
 async function* contents<M>(
@@ -86,11 +82,7 @@ async function* contents<M>(
   for (let next = await stream.next(); !next.done; next = await stream.next()) {
     const bytes = bytesOf(next.value);
     if (!bytes) {
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'upload_packet',
-        value: '',
-        limit: 'only contents after the first message',
-      });
+      throw invalidArgument('upload_packet', '', 'only contents after the first message');
     }
     yield bytes;
   }

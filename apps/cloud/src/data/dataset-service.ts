@@ -11,7 +11,7 @@ import { timeOf } from '../rpc/protobuf-times.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { type DataPlace, datasetToken, pageOf, readDatasetToken } from '../rpc/rules/page-tokens.ts';
 import type { Addresses } from '../wire/base-url.ts';
-import { sequenceExportCalls } from './sequence-export-calls.ts';
+import { sequenceExportCalls } from './sequence-exports.ts';
 import {
   createDataset,
   type Dataset,

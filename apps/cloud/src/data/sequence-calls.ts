@@ -10,8 +10,7 @@ import { findPart } from '../machines/store/machines.ts';
 import { timeOfUs, microsecondsOf } from '../rpc/protobuf-times.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { type DataPlace, pageOf, readSequenceToken, sequenceToken } from '../rpc/rules/page-tokens.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { baseUrlOf, type Addresses } from '../wire/base-url.ts';
 import { binaryMetadata } from './binary-metadata.ts';
 import { type Dataset, findDataset } from './store/datasets.ts';
 import {
@@ -27,6 +26,7 @@ import {
   type StoredSequence,
   updateSequence,
 } from './store/sequences.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const usualPage = 100;
 const mostResources = 100;
@@ -83,11 +83,7 @@ export const sequenceEditCalls = ({ db }: { db: Database }) =>
       const unknown = [...paths].find((path) => !changeable.includes(path));
       if (paths.size === 0 || unknown !== undefined) {
         const limit = `at least one of ${changeable.join(', ')}, and nothing else`;
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'field_mask',
-          value: unknown?.slice(0, 80).toWellFormed() ?? '',
-          limit,
-        });
+        throw invalidArgument('field_mask', unknown?.slice(0, 80).toWellFormed() ?? '', limit);
       }
       const change = {
         ...(paths.has('resources') && resourcesOf(sent.resources)),

@@ -1,5 +1,5 @@
 import { PlatformError } from '@platform/contract/errors/errors';
-import { errorText, type Clock, type Log } from '@platform/kit';
+import { type Clock, errorText, type Log } from '@platform/kit';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { type ColumnKind, parquetBytes } from './parquet.ts';
@@ -12,11 +12,27 @@ import {
   type CoveredRow,
   coveredRows,
   failExport,
+  findExport,
   nextExport,
   type SequenceExport,
+  startExport,
   uncountAttempt,
 } from './store/sequence-exports.ts';
-import { type StoredSequence, sequencesOf } from './store/sequences.ts';
+import { sequencesOf, type StoredSequence } from './store/sequences.ts';
+import type { ServiceImpl } from '@connectrpc/connect';
+import {
+  type DatasetService,
+  SequenceDatasetExportStatus,
+} from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { callerOf } from '../access/caller.ts';
+import { requireMember } from '../access/rules/permissions.ts';
+import type { Secrets } from '../access/secrets.ts';
+import { signedPath } from '../access/signed-urls.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
+import { type Addresses, baseUrlOf } from '../wire/base-url.ts';
+import { sequenceDataset } from './sequence-calls.ts';
+import { exportPath } from './sequence-export-downloads.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 type ExportDeps = { db: Database; blobs: BlobStore; usage: OrganizationUsage; clock: Clock; log: Log };
 
@@ -121,11 +137,11 @@ async function* rowGroups(db: Database, job: SequenceExport, signal: AbortSignal
       );
       count += rows.length;
       if (count > mostRows)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'dataset_id',
-          value: job.datasetId,
-          limit: `at most ${mostRows} readings and files in one export: make datasets of fewer sequences`,
-        });
+        throw invalidArgument(
+          'dataset_id',
+          job.datasetId,
+          `at most ${mostRows} readings and files in one export: make datasets of fewer sequences`,
+        );
       yield rows.map((row) => exportRow(sequence, row));
       last = rows.at(-1);
       if (!isCut) break;
@@ -167,3 +183,40 @@ const exportRow = (sequence: StoredSequence, row: CoveredRow): ExportRow => ({
   file_size_bytes: row.sizeBytes,
   file_sha256: row.sha256,
 });
+
+const linkMs = 3_600_000;
+
+const statuses: Readonly<Record<SequenceExport['state'], SequenceDatasetExportStatus>> = {
+  running: SequenceDatasetExportStatus.RUNNING,
+  completed: SequenceDatasetExportStatus.COMPLETED,
+  failed: SequenceDatasetExportStatus.FAILED,
+};
+
+export const sequenceExportCalls = (deps: { db: Database; clock: Clock; addresses: Addresses; secrets: Secrets }) => {
+  const { db, clock, secrets } = deps;
+  return {
+    async startSequenceDatasetExport({ datasetId }, context) {
+      const dataset = await sequenceDataset(db, datasetId, callerOf(context));
+      return { jobId: await startExport(db, dataset, clock.wall()) };
+    },
+
+    async getSequenceDatasetExport({ jobId }, context) {
+      const absent = () => new PlatformError('DATASET_EXPORT_NOT_FOUND', { jobId });
+      const found = await findExport(db, jobId);
+      if (!found) throw absent();
+      requireMember(callerOf(context), found.orgId, absent);
+      const { state, createdOn, completedOn, errorMessage } = found;
+      const expiresAt = Math.floor(clock.wall() / 1000) * 1000 + linkMs;
+      const link = () =>
+        `${baseUrlOf(deps, context)}${signedPath(secrets.signingKey, exportPath(found.id), expiresAt, callerOf(context))}`;
+      return {
+        jobId: found.id,
+        status: statuses[state],
+        errorMessage,
+        createdAt: timeOf(createdOn),
+        ...(completedOn !== null && { completedAt: timeOf(completedOn) }),
+        ...(state === 'completed' && { downloadUrl: link(), expiresAt: timeOf(expiresAt) }),
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof DatasetService>>;
+};

@@ -105,7 +105,7 @@ export const readingSeriesCalls = ({ db }: { db: Database }) =>
   ({
     async getLatestTabularData(request, context) {
       const of = readingsOf(request, callerOf(context));
-      const [latest] = await readings(db, of, { after: undefined, isNewestFirst: true, limit: 1 });
+      const [latest] = await readings(db, of, { after: undefined, isAscending: false, limit: 1 });
       if (!latest) return {};
       return {
         timeCaptured: timeOfUs(latest.timeRequestedUs),
@@ -117,7 +117,7 @@ export const readingSeriesCalls = ({ db }: { db: Database }) =>
     async *exportTabularData(request, context) {
       const of = readingsOf(request, callerOf(context));
       for (let after: { us: number; id: string } | undefined; ;) {
-        const page = await readings(db, of, { after, isNewestFirst: false, limit: pageRows });
+        const page = await readings(db, of, { after, isAscending: true, limit: pageRows });
         for (const row of page) {
           yield {
             partId: row.partId,

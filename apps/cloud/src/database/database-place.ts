@@ -14,9 +14,9 @@ export const isInUse = (error: unknown): error is PlatformError =>
 const nameOf = (place: DatabasePlace): string =>
   typeof place === 'string' ? `the data folder ${place}` : `the database at ${place.host}`;
 
-/** Versions before the first release had other migrations. */
-export const unreleased = (place: DatabasePlace, found: string): PlatformError =>
-  new PlatformError('DATA_NOT_RELEASED', { what: nameOf(place), found });
+/** Versions before the first release had other migrations; some had another owner of the database. */
+export const unreleased = (place: DatabasePlace, found?: string): PlatformError =>
+  new PlatformError('DATA_NOT_RELEASED', { what: nameOf(place), ...(found !== undefined && { found }) });
 
 export const newer = (place: DatabasePlace, schema: { found: string; known: string }): PlatformError =>
   typeof place === 'string'

@@ -80,7 +80,6 @@ export type DatasetRow = {
   type: 'binary_data' | 'sequence_data';
   createdOn: Time;
 };
-type DatasetMember = { orgId: string; datasetId: string; binaryId: string };
 /** `resourceNames` and `methodNames` are parallel lists; an empty method matches every method. */
 export type SequenceRow = {
   orgId: string;
@@ -94,7 +93,6 @@ export type SequenceRow = {
   createdOn: Time;
   updatedOn: Time;
 };
-type SequenceMember = { orgId: string; datasetId: string; sequenceId: string };
 export type SequenceExportRow = {
   orgId: string;
   id: string;
@@ -106,22 +104,6 @@ export type SequenceExportRow = {
   errorMessage: Generated<string>;
   createdOn: Time;
   completedOn: Time | null;
-};
-type DatasetVersion = {
-  orgId: string;
-  id: string;
-  datasetId: string;
-  manifestSha256: string;
-  images: number;
-  counts: JSONColumnType<Json>;
-  createdOn: Time;
-};
-type ModelVersionClaim = {
-  orgId: string;
-  modelName: string;
-  modelVersion: string;
-  claimedBy: string | null;
-  claimedOn: Time;
 };
 export type TrainingJobRow = {
   orgId: string;
@@ -172,50 +154,7 @@ export type TrainingJobRow = {
   scoreValue: GeneratedAlways<number | null>;
   scoreCount: GeneratedAlways<number | null>;
 };
-type TrainingEvent = {
-  id: Generated<number>;
-  orgId: string;
-  jobId: string;
-  at: Time;
-  event: string;
-  fromState: string | null;
-  toState: string;
-  attempt: number;
-  actor: string;
-  details: JSONColumnType<Json> | null;
-};
-type TrainingLog = {
-  orgId: string;
-  jobId: string;
-  attempt: number;
-  sequence: number;
-  time: Time;
-  level: string;
-  message: string;
-};
-type TrainingMetric = {
-  orgId: string;
-  jobId: string;
-  attempt: number;
-  sequence: number;
-  time: Time;
-  values: JSONColumnType<Json>;
-};
 export type StoredSuggestion = Predicted & { readonly id: string };
-type PredictionRow = {
-  orgId: string;
-  datasetId: string;
-  binaryId: string;
-  jobId: string;
-  modelName: string;
-  modelVersion: string;
-  modelType: string;
-  suggestions: JSONColumnType<StoredSuggestion[]>;
-  scores: JSONColumnType<Record<string, number>>;
-  rejected: Generated<string[]>;
-  copyGroup: number | null;
-  madeOn: Time;
-};
 export type StoredContainer = {
   key: string;
   uri: string;
@@ -224,51 +163,8 @@ export type StoredContainer = {
   /** ms since 1970. */
   eol_ms: number | null;
 };
-type RunnerRow = {
-  orgId: string;
-  id: string;
-  host: string;
-  version: string;
-  executor: string;
-  kinds: string[];
-  gpus: number;
-  containers: JSONColumnType<StoredContainer[]>;
-  noScriptsBecause: string;
-  lastSeen: Time;
-};
-type AttemptKey = { orgId: string; jobId: string; attempt: number; id: string; keyHash: Buffer };
 export type PackageKind = 'archive' | 'ml_model' | 'module' | 'slam_map' | 'ml_training';
-type RegistryItem = {
-  orgId: string;
-  name: string;
-  type: PackageKind;
-  visibility: Generated<'private' | 'public' | 'public_unlisted'>;
-  description: Generated<string>;
-  url: Generated<string>;
-  metadata: JSONColumnType<Json>;
-  createdOn: Time;
-  updatedOn: Time;
-};
 export type PackageFile = { path: string; sha256?: string; size_bytes: number };
-type RegistryVersion = {
-  ordinal: Generated<number>;
-  orgId: string;
-  name: string;
-  version: string;
-  packageSha256: string;
-  sizeBytes: number;
-  crc32c: number;
-  files: JSONColumnType<PackageFile[]>;
-  metadata: JSONColumnType<Json>;
-  platform: string | null;
-  jobId: string | null;
-  datasetVersionId: string | null;
-  datasetId: string | null;
-  scriptId: string | null;
-  scriptVersion: string | null;
-  evaluation: JSONColumnType<Json> | null;
-  createdOn: Time;
-};
 
 /** Tables of captured data, datasets, training and registry. */
 export type TrainingTables = {
@@ -277,19 +173,111 @@ export type TrainingTables = {
   classification: ClassificationRow;
   tabularData: TabularDataRow;
   dataset: DatasetRow;
-  datasetMember: DatasetMember;
+  datasetMember: { orgId: string; datasetId: string; binaryId: string };
   sequence: SequenceRow;
-  sequenceMember: SequenceMember;
+  sequenceMember: { orgId: string; datasetId: string; sequenceId: string };
   sequenceExport: SequenceExportRow;
-  datasetVersion: DatasetVersion;
-  modelVersionClaim: ModelVersionClaim;
+  datasetVersion: {
+    orgId: string;
+    id: string;
+    datasetId: string;
+    manifestSha256: string;
+    images: number;
+    counts: JSONColumnType<Json>;
+    createdOn: Time;
+  };
+  modelVersionClaim: {
+    orgId: string;
+    modelName: string;
+    modelVersion: string;
+    claimedBy: string | null;
+    claimedOn: Time;
+  };
   trainingJob: TrainingJobRow;
-  trainingEvent: TrainingEvent;
-  trainingLog: TrainingLog;
-  trainingMetric: TrainingMetric;
-  prediction: PredictionRow;
-  runner: RunnerRow;
-  attemptKey: AttemptKey;
-  registryItem: RegistryItem;
-  registryVersion: RegistryVersion;
+  trainingEvent: {
+    id: Generated<number>;
+    orgId: string;
+    jobId: string;
+    at: Time;
+    event: string;
+    fromState: string | null;
+    toState: string;
+    attempt: number;
+    actor: string;
+    details: JSONColumnType<Json> | null;
+  };
+  trainingLog: {
+    orgId: string;
+    jobId: string;
+    attempt: number;
+    sequence: number;
+    time: Time;
+    level: string;
+    message: string;
+  };
+  trainingMetric: {
+    orgId: string;
+    jobId: string;
+    attempt: number;
+    sequence: number;
+    time: Time;
+    values: JSONColumnType<Json>;
+  };
+  prediction: {
+    orgId: string;
+    datasetId: string;
+    binaryId: string;
+    jobId: string;
+    modelName: string;
+    modelVersion: string;
+    modelType: string;
+    suggestions: JSONColumnType<StoredSuggestion[]>;
+    scores: JSONColumnType<Record<string, number>>;
+    rejected: Generated<string[]>;
+    copyGroup: number | null;
+    madeOn: Time;
+  };
+  runner: {
+    orgId: string;
+    id: string;
+    host: string;
+    version: string;
+    executor: string;
+    kinds: string[];
+    gpus: number;
+    containers: JSONColumnType<StoredContainer[]>;
+    noScriptsBecause: string;
+    lastSeen: Time;
+  };
+  attemptKey: { orgId: string; jobId: string; attempt: number; id: string; keyHash: Buffer };
+  registryItem: {
+    orgId: string;
+    name: string;
+    type: PackageKind;
+    visibility: Generated<'private' | 'public' | 'public_unlisted'>;
+    description: Generated<string>;
+    url: Generated<string>;
+    metadata: JSONColumnType<Json>;
+    createdOn: Time;
+    updatedOn: Time;
+  };
+  registryVersion: {
+    ordinal: Generated<number>;
+    orgId: string;
+    name: string;
+    version: string;
+    packageSha256: string;
+    sizeBytes: number;
+    crc32c: number;
+    files: JSONColumnType<PackageFile[]>;
+    metadata: JSONColumnType<Json>;
+    platform: string | null;
+    jobId: string | null;
+    datasetVersionId: string | null;
+    datasetId: string | null;
+    scriptId: string | null;
+    scriptVersion: string | null;
+    evaluation: JSONColumnType<Json> | null;
+    createdOn: Time;
+  };
 };

@@ -6,8 +6,7 @@ import {
   type DeviceAgentConfigRequest,
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { longestHoldMs } from '@platform/kit';
-import type { Clock } from '@platform/kit';
+import { longestHoldMs, type Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import type { Database } from '../database/database.ts';
 import { askingPart } from '../machines/part-access.ts';
@@ -18,10 +17,8 @@ import { runIdOf } from '../machines/store/part-runs.ts';
 import { saveUninstalled } from '../machines/store/machines.ts';
 import { productOf } from '../releases/rules/update-info.ts';
 import { longPoll } from '../rpc/long-poll.ts';
-import { baseUrlOf, cameByOf, clientAddressKey } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
-import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
-import type { AgentAnswers } from './agent-answers.ts';
+import { baseUrlOf, cameByOf, clientAddressKey, type Addresses } from '../wire/base-url.ts';
+import { type Ask, sameBytes, wholeBytes, type AgentAnswers } from './agent-answers.ts';
 import type { PersonalAnswers } from './personal-answers.ts';
 import type { ReportedHosts } from './reported-hosts.ts';
 import { readPartSources } from './store/part-sources.ts';

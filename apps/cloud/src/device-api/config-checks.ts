@@ -1,15 +1,13 @@
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { PlatformError } from '@platform/contract/errors/errors';
-import type { Clock } from '@platform/kit';
-import type { Log } from '@platform/kit';
+import type { Clock, Log } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { CallerBudgets } from '../access/caller-budgets.ts';
 import type { Identities } from '../access/identities.ts';
 import type { Claims, Tokens } from '../access/tokens.ts';
 import type { PartRuns } from '../machines/part-runs.ts';
 import type { Presence } from '../machines/presence.ts';
-import { baseUrl } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { baseUrl, type Addresses } from '../wire/base-url.ts';
 import { type CheckRequest, type Reply, agentCheckPath, serverCheckPath } from '../wire/check.ts';
 import { publicError, toConnectError } from '../wire/errors.ts';
 import type { AgentAnswers } from './agent-answers.ts';

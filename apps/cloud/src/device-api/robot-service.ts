@@ -4,16 +4,14 @@ import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { logLimits } from '@platform/contract/logs/limits';
 import { type ConfigRequest, type RobotConfig, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { longestHoldMs } from '@platform/kit';
-import type { Clock } from '@platform/kit';
+import { longestHoldMs, type Clock } from '@platform/kit';
 import type { CallerBudgets } from '../access/caller-budgets.ts';
 import { callerOf } from '../access/caller.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { batchLoader } from '../database/batch-loader.ts';
 import { newLogRow } from '../logs/log-entries.ts';
-import { charactersOf } from '../logs/log-writer.ts';
-import type { LogWriter } from '../logs/log-writer.ts';
+import { charactersOf, type LogWriter } from '../logs/log-writer.ts';
 import { ownPart, ownPartId } from '../machines/part-access.ts';
 import type { Presence } from '../machines/presence.ts';
 import { restartInterval } from '../machines/rules/online.ts';
@@ -21,12 +19,12 @@ import { noteRestartsTaken } from '../machines/store/part-orders.ts';
 import { type PartRow, takeRestarts } from '../machines/store/machines.ts';
 import { longPoll } from '../rpc/long-poll.ts';
 import { unsupported } from '../rpc/unsupported.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { baseUrlOf, type Addresses } from '../wire/base-url.ts';
 import type { AgentAnswers } from './agent-answers.ts';
 import type { ConfigAsk, MachineConfigs } from './machine-configs.ts';
 import { type ConcurrencyLimiter, slotLost } from './concurrency-limiter.ts';
 import { type DesiredViews, newViews, viewsField, type ViewRequests } from './view-requests.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const wokenRestartMs = 120_000;
 
@@ -121,11 +119,7 @@ const configNews = (
 });
 
 const tooManyLines = (count: number): PlatformError =>
-  new PlatformError('INVALID_ARGUMENT', {
-    field: 'logs',
-    value: `${count} lines`,
-    limit: `at most ${logLimits.linesPerCall} a call`,
-  });
+  invalidArgument('logs', `${count} lines`, `at most ${logLimits.linesPerCall} a call`);
 
 /** @returns takes the requested restart of a part; undefined: none is requested, or the request expired. */
 function requestedRestarts(db: Database, changes: Changes): (partId: string) => Promise<{ agoMs: number } | undefined> {

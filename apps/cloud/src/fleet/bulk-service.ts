@@ -29,6 +29,7 @@ import { bulkToken, pageOf, readBulkToken } from '../rpc/rules/page-tokens.ts';
 import { applyBulkChange, evaluateTarget, readChange, requireBulkKind, storedChange } from './bulk-changes.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 import { type BulkKind, type BulkOutcome, reasonsOf } from './rules/bulk-outcomes.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const states = {
   waiting: BulkMachineState.WAITING,
@@ -112,11 +113,7 @@ const planHandlers = (deps: FleetDeps) => {
       const changing = countOf(outcomes, 'changing');
       if (expected > 0 && expected !== changing) throw new PlatformError('BULK_TARGET_CHANGED', { changing, expected });
       if (changing === 0)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'target',
-          value: 'no machine would change',
-          limit: 'at least one; PreviewBulkOperation says why',
-        });
+        throw invalidArgument('target', 'no machine would change', 'at least one; PreviewBulkOperation says why');
       const machines = candidates.map(({ id, name }, index) => ({
         machineId: id,
         name,

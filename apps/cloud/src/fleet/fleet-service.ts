@@ -29,17 +29,15 @@ import {
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import { credentialsOf } from './machine-credentials.ts';
-import { listMachineFacets } from './machine-facets.ts';
-import { listMachines } from './machine-list.ts';
+import { listMachineFacets, listMachines } from './machine-list.ts';
 import { installationHandlers } from './installation.ts';
 import { machineMessage, offeredRelease, quarantinedOf } from './machine-message.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 import { orderHandlers, orderMessages } from './part-orders.ts';
-import { sampleHandlers } from './machine-samples.ts';
+import { sampleHandlers, viewHandlers } from './machine-views.ts';
 import { schemaHandlers } from './server-schemas.ts';
 import { setUpHandlers } from './set-up.ts';
 import { splitHandlers } from './split-machine.ts';
-import { viewHandlers } from './machine-views.ts';
 import { tagHandlers } from './machine-tags.ts';
 
 const machineHandlers = (deps: FleetDeps) => {

@@ -11,11 +11,8 @@ import {
 } from '@platform/contract/provisioning/install-key';
 import { isUuid } from '@platform/contract/text/names';
 import { fragmentHeader } from '@platform/contract/provisioning/set-up-code';
-import type { Clock, Log } from '@platform/kit';
-import type { Secrets } from '../access/secrets.ts';
+import type { Log } from '@platform/kit';
 import { audit } from '../access/store/audit.ts';
-import type { Changes } from '../database/changes.ts';
-import type { Database } from '../database/database.ts';
 import {
   findRefusedKey,
   installerOf,
@@ -23,13 +20,12 @@ import {
   redeemInstallKey,
   saveInstallStep,
 } from '../machines/store/install-keys.ts';
-import type { ReleaseCache } from '../releases/release-cache.ts';
 import { networksOf } from '../wire/addresses.ts';
-import type { Addresses } from '../wire/base-url.ts';
 import { type Exchange, type Route, send } from '../wire/exchange.ts';
 import type { Request } from '../wire/request.ts';
 import { startWithFragment } from './named-fragment.ts';
 import { SetUpAttempts } from './set-up-attempts.ts';
+import type { FleetDeps } from './fleet-deps.ts';
 
 /** What installers do with a one-time key. */
 export type InstallKeys = {
@@ -44,15 +40,7 @@ export type InstallKeys = {
 
 const header = (request: Request, name: string): string => String(request.headers[name] ?? '').trim();
 
-type Deps = {
-  db: Database;
-  changes: Changes;
-  releases: ReleaseCache;
-  secrets: Secrets;
-  addresses: Addresses;
-  clock: Clock;
-  log: Log;
-};
+type Deps = Pick<FleetDeps, 'db' | 'changes' | 'releases' | 'secrets' | 'addresses' | 'clock'> & { log: Log };
 
 type Admitted = <T>(
   request: Request,

@@ -3,7 +3,6 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { type AppService, OnlineState, SharedSecret_State } from '@platform/contract/gen/platform/app/v1/app_pb';
-import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor, readableLocation } from '../access/places.ts';
 import {
@@ -14,7 +13,6 @@ import {
   requireMember,
   requireOwner,
 } from '../access/rules/permissions.ts';
-import type { Secrets } from '../access/secrets.ts';
 import { changed } from '../access/store/audit.ts';
 import { audited } from '../access/store/audited.ts';
 import { changeMachine, createMachine, removeMachine, restartPart } from './machine-changes.ts';
@@ -22,10 +20,7 @@ import { saveConfig } from '../configs/config-saving.ts';
 import { longestHistory, partHistory } from '../configs/part-history.ts';
 import { shownConfig } from '../configs/rules/shown-config.ts';
 import { findConfig } from '../configs/store/configs.ts';
-import type { Changes } from '../database/changes.ts';
-import type { Database } from '../database/database.ts';
 import { operatedMachine, operatedPart, ownedPart } from '../machines/part-access.ts';
-import type { Presence } from '../machines/presence.ts';
 import { partAddress } from '../machines/rules/addresses.ts';
 import { type MachineFilter, type MachineLine, newestMachines } from '../machines/store/machine-lists.ts';
 import {
@@ -40,10 +35,11 @@ import {
   readPartSecrets,
   renamePart,
 } from '../machines/store/machines.ts';
-import type { ReleaseCache } from '../releases/release-cache.ts';
 import { requiredName } from '../rpc/fields.ts';
 import { parsePageToken } from '../rpc/paging.ts';
 import { msOf } from '../rpc/protobuf-times.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
+import type { FleetDeps } from './fleet-deps.ts';
 
 const onlineStates = {
   online: OnlineState.ONLINE,
@@ -51,14 +47,7 @@ const onlineStates = {
   'awaiting setup': OnlineState.AWAITING_SETUP,
 } as const;
 
-type MachineDeps = {
-  db: Database;
-  presence: Presence;
-  changes: Changes;
-  secrets: Secrets;
-  clock: Clock;
-  releases: ReleaseCache;
-};
+type MachineDeps = Pick<FleetDeps, 'db' | 'presence' | 'changes' | 'secrets' | 'clock' | 'releases'>;
 
 const contactOf = ({ presence, clock }: MachineDeps, part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {
   const seen = presence.lastSeen(part.id, part.lastSeen);
@@ -283,12 +272,7 @@ const partChanges = (deps: MachineDeps) => {
     async deleteRobotPart({ partId }, context) {
       const caller = callerOf(context);
       const part = await ownedPart(db, caller, partId);
-      if (part.isMain)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'part_id',
-          value: partId,
-          limit: 'the main part goes with its machine',
-        });
+      if (part.isMain) throw invalidArgument('part_id', partId, 'the main part goes with its machine');
       await audited(deps, caller, async (trx, record) => {
         await deletePart(trx, part.id);
         await record({ orgId: part.orgId, action: 'delete part', subject: part.id }, ['part', part.id]);
@@ -339,11 +323,7 @@ const partOperations = (deps: MachineDeps) => {
       const part = await ownedPart(db, caller, partId);
       await audited(deps, caller, async (trx, record) => {
         if (!(await deletePartSecret(trx, part.id, secretId)))
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'secret_id',
-            value: secretId,
-            limit: 'one of several secrets of this part',
-          });
+          throw invalidArgument('secret_id', secretId, 'one of several secrets of this part');
         await record({ orgId: part.orgId, action: 'delete part secret', subject: part.id }, ['part', part.id]);
       });
       return {};

@@ -5,10 +5,8 @@ import type { InstallKeys } from './install-keys.ts';
 import { ownedPart } from '../machines/part-access.ts';
 import { credentialsFile } from '../machines/rules/addresses.ts';
 import { readPartSecrets } from '../machines/store/machines.ts';
-import { authorityPem } from '../tls/authority.ts';
-import type { Authority } from '../tls/authority.ts';
-import { baseUrlFor } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { authorityPem, type Authority } from '../tls/authority.ts';
+import { baseUrlFor, type Addresses } from '../wire/base-url.ts';
 import { type Route, send } from '../wire/exchange.ts';
 
 /**

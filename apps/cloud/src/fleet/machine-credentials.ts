@@ -4,8 +4,7 @@ import type { Secrets } from '../access/secrets.ts';
 import type { Database } from '../database/database.ts';
 import { credentialsFile } from '../machines/rules/addresses.ts';
 import { readPartSecrets } from '../machines/store/machines.ts';
-import { authorityPem, authoritySha256 } from '../tls/authority.ts';
-import type { Authority } from '../tls/authority.ts';
+import { authorityPem, authoritySha256, type Authority } from '../tls/authority.ts';
 
 /** The credentials file of a part, and the command that installs its agent. @throws PlatformError PART_NOT_FOUND */
 export async function credentialsOf(

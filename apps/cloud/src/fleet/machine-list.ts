@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { PlatformError } from '@platform/contract/errors/errors';
 import {
+  type ListMachineFacetsRequest,
+  type ListMachineFacetsResponseSchema,
   type ListMachinesRequest,
   type ListMachinesResponse,
   ListMachinesResponseSchema,
@@ -28,6 +30,9 @@ import { type Contacts, dependOnContacts } from '../machines/store/machine-terms
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
 import type { FleetDeps } from './fleet-deps.ts';
 import { machineMessage } from './machine-message.ts';
+import { facetFields, isListedField, type ListedField } from '@platform/contract/machine/facets';
+import { machineFacets } from '../machines/store/machine-facets.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 /** The machines that the caller may see and that match, a page of them in an order. */
 export async function listMachines(
@@ -123,4 +128,40 @@ function requirePage(
     throw new PlatformError('INVALID_ARGUMENT', { field: 'page_token', value: request.pageToken.slice(0, 80), limit });
   }
   return { after, size, isFirst: false };
+}
+
+const longestText = 200;
+
+/** The values of fields of the machines that the caller may see and that match. */
+export async function listMachineFacets(
+  deps: FleetDeps,
+  { organizationId, query, fields, containing }: ListMachineFacetsRequest,
+  caller: Caller,
+): Promise<MessageInitShape<typeof ListMachineFacetsResponseSchema>> {
+  const { db } = deps;
+  const listed = fields.length === 0 ? facetFields : [...new Set(fields.map(requireListed))];
+  if (containing.length > longestText || containing.includes('\0'))
+    throw invalidArgument(
+      'containing',
+      JSON.stringify(containing.slice(0, 40)),
+      `at most ${longestText} characters without NUL`,
+    );
+  const terms = requireQuery(query);
+  const contacts = contactsOf(deps, true);
+  const { id: orgId } = await organizationFor(db, caller, organizationId);
+  const filter = { reach: reachOf(caller), orgId, query: { terms, contacts } };
+  return { facets: await machineFacets(db, filter, { fields: listed, containing, contacts }).then(messagesOf) };
+}
+
+const messagesOf = (facets: Awaited<ReturnType<typeof machineFacets>>) =>
+  facets.map(({ field, values, more }) => ({
+    field,
+    values: values.map(({ value, machines }) => ({ value, machines })),
+    more,
+  }));
+
+function requireListed(field: string): ListedField {
+  if (isListedField(field)) return field;
+  const limit = 'a field whose values are listed, for example state or tag';
+  throw new PlatformError('INVALID_ARGUMENT', { field: 'fields', value: JSON.stringify(field.slice(0, 40)), limit });
 }

@@ -9,6 +9,7 @@ import { audited } from '../access/store/audited.ts';
 import { operatedMainPart } from '../machines/part-access.ts';
 import { changeTags } from '../machines/store/machine-tags.ts';
 import type { FleetDeps } from './fleet-deps.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 interface TagChange {
   readonly add: readonly string[];
@@ -28,11 +29,7 @@ function requireTags(field: string, texts: readonly string[]): string[] {
   return texts.map((text) => {
     const read = readTag(text);
     if ('tag' in read) return read.tag;
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field,
-      value: JSON.stringify(text.slice(0, 40)),
-      limit: read.problem,
-    });
+    throw invalidArgument(field, JSON.stringify(text.slice(0, 40)), read.problem);
   });
 }
 

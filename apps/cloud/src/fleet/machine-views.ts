@@ -1,4 +1,4 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors/errors';
 import type { FleetService, MachineView } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -12,6 +12,10 @@ import { audited } from '../access/store/audited.ts';
 import { deleteMachineView, listMachineViews, mostViews, saveMachineView } from '../machines/store/machine-views.ts';
 import { requiredName } from '../rpc/fields.ts';
 import type { FleetDeps } from './fleet-deps.ts';
+import { operatedPart } from '../machines/part-access.ts';
+import { answeredSamples, intervalOf, timedSamples } from '../machines/rules/samples.ts';
+import { readSamples } from '../machines/store/samples.ts';
+import { msOf } from '../rpc/protobuf-times.ts';
 
 /** Calls for the named queries of an organization. */
 export const viewHandlers = (deps: FleetDeps) => {
@@ -71,3 +75,31 @@ function requireView(view: MachineView | undefined): { name: string; query: stri
     throw invalid('columns', JSON.stringify(columns.slice(0, 40)), 'names of columns, separated by commas');
   return { name: requiredName('name', name), query, sort, columns };
 }
+
+const dayMs = 24 * 3_600_000;
+/** One day of single samples. */
+const mostAnswered = 1_440;
+const longestDays = 31;
+
+export const sampleHandlers = ({ db, clock }: FleetDeps) =>
+  ({
+    async getMachineSamples(request, context) {
+      const part = await operatedPart(db, callerOf(context), request.partId);
+      const until = request.until ? msOf(request.until) : clock.wall();
+      const from = request.from ? msOf(request.from) : until - dayMs;
+      const most = request.most || mostAnswered;
+      const refuse = (field: string, value: string, limit: string) =>
+        new PlatformError('INVALID_ARGUMENT', { field, value, limit });
+      if (most > mostAnswered) throw refuse('most', String(most), `1 to ${mostAnswered}`);
+      if (!(from < until)) throw refuse('from', new Date(from).toISOString(), 'before until');
+      if (until - from > longestDays * dayMs)
+        throw refuse('from', new Date(from).toISOString(), `at most ${longestDays} days before until`);
+      const span = { from, until };
+      const interval = intervalOf(span, most);
+      const batches = await readSamples(db, part.id, span);
+      return {
+        samples: answeredSamples(batches.flatMap(timedSamples), span, { interval, most }),
+        ...(interval !== undefined && { interval: durationFromMs(interval) }),
+      };
+    },
+  }) satisfies Partial<ServiceImpl<typeof FleetService>>;

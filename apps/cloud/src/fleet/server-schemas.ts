@@ -14,6 +14,7 @@ import type { JsonObject } from '../database/schema.ts';
 import { desiredProgramsOf } from '../releases/rules/desired-programs.ts';
 import { version } from '../version.ts';
 import type { FleetDeps } from './fleet-deps.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const assumed = {
   schemasJson: JSON.stringify(platformServerSchemas),
@@ -66,11 +67,7 @@ export const schemaHandlers = ({ db }: Pick<FleetDeps, 'db'>) =>
   }) satisfies Partial<ServiceImpl<typeof FleetService>>;
 
 const notHash = (value: string): PlatformError =>
-  new PlatformError('INVALID_ARGUMENT', {
-    field: 'sha256',
-    value: value.slice(0, 100),
-    limit: 'the SHA-256 of schemas_json, 64 hexadecimal digits',
-  });
+  invalidArgument('sha256', value.slice(0, 100), 'the SHA-256 of schemas_json, 64 hexadecimal digits');
 const refusal = (problem: string): PlatformError => new PlatformError('SERVER_SCHEMAS_REFUSED', { problem });
 
 function refusalOf(problem: string) {

@@ -8,40 +8,28 @@ import {
   readSetUpCode,
   redeemPath,
 } from '@platform/contract/provisioning/set-up-code';
-import type { Clock, Log } from '@platform/kit';
-import type { Secrets } from '../access/secrets.ts';
+import type { Log } from '@platform/kit';
 import { audit } from '../access/store/audit.ts';
-import type { Changes } from '../database/changes.ts';
-import type { Database } from '../database/database.ts';
 import { endSplit } from '../machines/store/machine-splits.ts';
 import { findRefused, noteSetUpAttempt, type RedeemedCode, redeemSetUpCode } from '../machines/store/set-up-codes.ts';
-import type { ReleaseCache } from '../releases/release-cache.ts';
-import type { Authority } from '../tls/authority.ts';
 import { networksOf } from '../wire/addresses.ts';
-import { type Addresses, baseUrlFor } from '../wire/base-url.ts';
+import { baseUrlFor } from '../wire/base-url.ts';
 import { type Exchange, type Route, send } from '../wire/exchange.ts';
 import type { Request } from '../wire/request.ts';
 import { credentialsOf } from './machine-credentials.ts';
 import { noFragment, startWithFragment } from './named-fragment.ts';
 import { SetUpAttempts } from './set-up-attempts.ts';
-import type { UnknownCodes } from './unknown-codes.ts';
+import type { FleetDeps } from './fleet-deps.ts';
 
 /** What an agent sends as its version; empty: it sends none, or not one. */
 const versionOf = (text: string): string => (/^[\w.+-]{1,40}$/.test(text) ? text : '');
 
 const header = (request: Request, name: string): string => String(request.headers[name] ?? '');
 
-type Deps = {
-  db: Database;
-  changes: Changes;
-  releases: ReleaseCache;
-  secrets: Secrets;
-  addresses: Addresses;
-  authority: () => Authority;
-  unknownCodes: UnknownCodes;
-  clock: Clock;
-  log: Log;
-};
+type Deps = Pick<
+  FleetDeps,
+  'db' | 'changes' | 'releases' | 'secrets' | 'addresses' | 'authority' | 'unknownCodes' | 'clock'
+> & { log: Log };
 
 /** Notes that a device redeemed a code, and starts its machine with the fragment that the device names. */
 async function noteRedeemed(

@@ -1,5 +1,4 @@
 import type { ConnectRouter } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors/errors';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { callerOf } from '../access/caller.ts';
@@ -12,6 +11,7 @@ import { readTimelineRows } from '../machines/store/timeline.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
 import { readTimelineToken, timelineToken } from '../rpc/rules/page-tokens.ts';
 import type { FleetDeps } from './fleet-deps.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const defaultPage = 50;
 const largestPage = 200;
@@ -27,12 +27,7 @@ export const timelineRoutes =
       async listMachineEvents({ partId, kinds, pageSize, pageToken }, context) {
         const { db, clock } = deps;
         const part = await operatedPart(db, callerOf(context), partId);
-        if (pageSize > largestPage)
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'page_size',
-            value: pageSize,
-            limit: `0 to ${largestPage}`,
-          });
+        if (pageSize > largestPage) throw invalidArgument('page_size', pageSize, `0 to ${largestPage}`);
         const size = pageSize || defaultPage;
         const after = readTimelineToken(pageToken);
         const now = clock.wall();

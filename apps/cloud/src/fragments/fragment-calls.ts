@@ -1,19 +1,24 @@
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ServiceImpl } from '@connectrpc/connect';
 import { type FragmentUse, readFragmentUses, withVariables } from '@platform/contract/config/fragments';
 import { PlatformError } from '@platform/contract/errors/errors';
-import { type AppService, FragmentVisibility } from '@platform/contract/gen/platform/app/v1/app_pb';
+import {
+  type AppService,
+  type FragmentSchema,
+  FragmentVisibility,
+} from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../access/caller.ts';
 import { organizationFor } from '../access/places.ts';
 import { type Caller, isMember, reachOf, requireOwner } from '../access/rules/permissions.ts';
-import { findOrganizations } from '../access/store/organizations.ts';
+import { findOrganizations, type OrganizationRow } from '../access/store/organizations.ts';
 import { shownConfig } from '../configs/rules/shown-config.ts';
 import { findConfig } from '../configs/store/configs.ts';
 import {
   findFragments,
   type FragmentRow,
   fragmentUsage,
+  type FragmentUsage as Usage,
   listFragmentRevisions,
   listFragments,
 } from '../configs/store/fragments.ts';
@@ -24,8 +29,8 @@ import { requiredName } from '../rpc/fields.ts';
 import { msOf } from '../rpc/protobuf-times.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { ownedFragment, readableFragment } from './fragment-access.ts';
-import { fragmentMessage, usageMessage } from './fragment-message.ts';
 import { createFragment, type FragmentDeps, removeFragment, saveFragment } from './fragment-saving.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 /** Fragments belong to one organization; nothing else can be asked for. */
 function requirePrivate(visibility: FragmentVisibility | undefined, isPublic = false): void {
@@ -133,11 +138,7 @@ const nameIn = (name: string, fragment: FragmentRow): string | undefined =>
 
 function revisionIn(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new PlatformError('INVALID_ARGUMENT', {
-    field: 'expected_revision',
-    value: JSON.stringify(text.slice(0, 40)),
-    limit: 'the number of a revision',
-  });
+  throw invalidArgument('expected_revision', JSON.stringify(text.slice(0, 40)), 'the number of a revision');
 }
 
 const machineFragments = ({ db }: FragmentDeps) =>
@@ -194,4 +195,39 @@ export const fragmentCalls = (deps: FragmentDeps) => ({
   ...fragmentReads(deps),
   ...fragmentChanges(deps),
   ...machineFragments(deps),
+});
+
+function fragmentMessage(
+  row: FragmentRow,
+  organization: Pick<OrganizationRow, 'name' | 'publicNamespace'> | undefined,
+  usage: Usage | undefined,
+): MessageInitShape<typeof FragmentSchema> {
+  const { robotConfig, robotConfigJson } = shownConfig(row);
+  return {
+    id: row.id,
+    name: row.name,
+    fragment: robotConfig,
+    fragmentJson: robotConfigJson,
+    organizationOwner: row.orgId,
+    organizationName: organization?.name ?? '',
+    publicNamespace: organization?.publicNamespace ?? '',
+    public: false,
+    visibility: FragmentVisibility.PRIVATE,
+    onlyUsedByOwner: true,
+    createdOn: timestampFromMs(row.createdOn),
+    lastUpdated: timestampFromMs(row.lastUpdated),
+    revision: String(row.revision),
+    robotPartCount: usage?.parts ?? 0,
+    organizationCount: usage ? 1 : 0,
+    usedElsewhere: usage?.elsewhere ?? false,
+    savedBy: row.savedBy,
+    comment: row.comment,
+  };
+}
+
+const usageMessage = (fragmentId: string, usage: Usage | undefined) => ({
+  fragmentId,
+  organizations: usage ? 1 : 0,
+  machines: usage?.machines ?? 0,
+  machinesInCurrentOrg: usage?.machines ?? 0,
 });

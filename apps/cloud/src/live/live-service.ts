@@ -23,8 +23,8 @@ import { durationMs, durationOf, msOf, timeOf } from '../rpc/protobuf-times.ts';
 import { shortText } from '../rpc/rules/field-checks.ts';
 import type { LiveRequests } from './live-requests.ts';
 import { type KnownView, liveLimits } from './rules/live-views.ts';
-import { viewProblem } from './view-problem.ts';
 import { viewState } from './rules/view-state.ts';
+import { imageHeader } from '@platform/dataset-files/image-header';
 
 const longestWaitMs = 5_000;
 /** Calls that wait at the same time. */
@@ -180,4 +180,20 @@ function rightsChanges(changes: Changes): { signal: AbortSignal; end(): void } {
     if (kind === undefined || kind === 'api_key' || kind === 'person' || kind === 'session') changed.abort();
   });
   return { signal: changed.signal, end };
+}
+
+/** Why a sent image cannot be kept. */
+
+/** @returns the value and its limit; undefined: it is kept. */
+export function viewProblem(jpeg: Uint8Array): { value: string; limit: string } | undefined {
+  const { imageBytes, side } = liveLimits;
+  if (jpeg.length > imageBytes) return { value: `${jpeg.length} bytes`, limit: `at most ${imageBytes} bytes` };
+  const found = imageHeader(jpeg, true);
+  if (!('header' in found) || found.header.type !== 'jpg') {
+    const value = 'problem' in found ? `a file that ${found.problem}` : 'an image of another type';
+    return { value, limit: 'a JPEG image' };
+  }
+  const { width, height } = found.header;
+  if (Math.max(width, height) > side) return { value: `${width} × ${height} pixels`, limit: `at most ${side} a side` };
+  return undefined;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import sharp from 'sharp';
-import { viewProblem } from './view-problem.ts';
+import { viewProblem } from './live-service.ts';
 
 const imageOf = (width: number, height: number) =>
   sharp({ create: { width, height, channels: 3, background: 'rgb(10, 120, 40)' } });

@@ -12,6 +12,7 @@ import { publicNameKey } from '../wire/public-name.ts';
 import { keptRights } from './kept-rights.ts';
 import { logEntry } from './log-entries.ts';
 import { lastLogId, type LogQuery, type LogRow, readLogs } from './store/part-logs.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const usualPage = 100;
 const largestPage = 1_000;
@@ -23,12 +24,7 @@ const pollMs = 5_000;
 function rangeMs(range: string): number {
   const found = /^(\d{1,6})([smhd])$/.exec(range);
   const unit = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[found?.[2] ?? ''];
-  if (!found || unit === undefined)
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'range',
-      value: range.slice(0, 20),
-      limit: 'for example 10m, 2h or 7d',
-    });
+  if (!found || unit === undefined) throw invalidArgument('range', range.slice(0, 20), 'for example 10m, 2h or 7d');
   return Number(found[1]) * unit;
 }
 
@@ -113,3 +109,53 @@ export const logCalls = (deps: LogDeps) =>
       }
     },
   }) satisfies Partial<ServiceImpl<typeof AppService>>;
+
+/**
+ * At most `most` searches run at once, so that they leave the connections of the database to machines. Others wait for
+ * their turn.
+ */
+export class SearchSlots {
+  #running = 0;
+  readonly #waiting = new Set<() => void>();
+  readonly #of: { clock: Clock; most: number; waitMs: number };
+
+  constructor(of: { clock: Clock; most: number; waitMs: number }) {
+    this.#of = of;
+  }
+
+  /** @throws PlatformError LOG_SEARCH_BUSY */
+  async run<T>(signal: AbortSignal, search: () => Promise<T>): Promise<T> {
+    await this.#enter(signal);
+    try {
+      return await search();
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #enter(signal: AbortSignal): Promise<void> {
+    const { clock, most, waitMs } = this.#of;
+    if (this.#running < most) {
+      this.#running++;
+      return;
+    }
+    const turn = Promise.withResolvers<void>();
+    this.#waiting.add(turn.resolve);
+    const done = new AbortController();
+    await Promise.race([turn.promise, clock.sleep(waitMs, AbortSignal.any([signal, done.signal]))]);
+    done.abort();
+    // Whoever no longer waits was given the slot of another search.
+    if (this.#waiting.delete(turn.resolve))
+      throw new PlatformError('LOG_SEARCH_BUSY', { searches: most, seconds: waitMs / 1_000 });
+  }
+
+  #leave(): void {
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#running--;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}

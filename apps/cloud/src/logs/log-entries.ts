@@ -1,5 +1,4 @@
-import { create } from '@bufbuild/protobuf';
-import type { JsonObject } from '@bufbuild/protobuf';
+import { create, type JsonObject } from '@bufbuild/protobuf';
 import { type LogEntry, LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
 import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/logs/limits';
 import { isTime, timeOfUs, microsecondsOf } from '../rpc/protobuf-times.ts';

@@ -25,7 +25,7 @@ import { keptRights } from './kept-rights.ts';
 import { logEntry } from './log-entries.ts';
 import { OpenWatches, storedLines } from './log-watch.ts';
 import { intervalOf } from './rules/log-intervals.ts';
-import { SearchSlots } from './search-slots.ts';
+import { SearchSlots } from './log-calls.ts';
 import { countLines, type LogSpan, searchLines, type SearchTime } from './store/log-search.ts';
 
 const directions: ReadonlySet<number> = new Set(Object.values(LogDirection));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
-import { SearchSlots } from './search-slots.ts';
+import { SearchSlots } from './log-calls.ts';
 
 test('two searches run at once; the third waits for its turn, or gives up with the limit', async () => {
   const clock = new FakeClock();

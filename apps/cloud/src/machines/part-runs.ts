@@ -18,7 +18,7 @@ import { readReportRuns, readRuns, saveRuns } from './store/part-runs.ts';
 
 /**
  * The runs of the agents of all parts. Checks change the memory only. A new run is stored with the next batch, and runs
- * that alternate at most once a minute, so that every server knows the runs that others see.
+ * that alternate about once a minute, so that every server knows the runs that others see.
  */
 export type PartRuns = {
   noteCheck(check: RunCheck): void;
@@ -29,7 +29,7 @@ export type PartRuns = {
     hostname: string;
     linkAddresses: readonly string[];
   }): void;
-  /** Whether the part is shared and another run is the first one: its status is shown, not this one's. */
+  /** Whether the part is shared and the status of another run is shown, not that of this one. */
   isSecond(partId: string, runId: string | undefined): boolean;
   /** Whether an agent of ours checks in beside that of another product: its status is shown. */
   isOtherSecond(partId: string): boolean;

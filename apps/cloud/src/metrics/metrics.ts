@@ -1,9 +1,9 @@
 // Metrics of this server in OpenMetrics, for Prometheus and others.
-import { collectDefaultMetrics, Counter, Histogram, Registry, type OpenMetricsContentType } from 'prom-client';
+import { collectDefaultMetrics, Counter, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import type { LogWriter } from '../logs/log-writer.ts';
 import { addGauges, type Observed } from './observed.ts';
-import { sentStatus } from './sent-status.ts';
 import type { Response } from '../wire/request.ts';
+import { http2Stream } from '../wire/http2-stream.ts';
 
 export type Metrics = {
   /** Counts and times a request until its response ends. @param method - path of the call; undefined: another request. */
@@ -68,4 +68,11 @@ export function createMetrics(now: () => number): Metrics {
     measure: (of) => addGauges(registry, of),
     read: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
   };
+}
+
+/** Status of an ended response: of HTTP, or `grpc-<n>`. `aborted`: the client left before its end. */
+function sentStatus(response: Response): string {
+  if (!response.writableEnded && !response.headersSent) return 'aborted';
+  const trailer = http2Stream(response)?.sentTrailers?.['grpc-status'] ?? response.getHeader('grpc-status');
+  return trailer === undefined ? String(response.statusCode) : `grpc-${String(trailer)}`;
 }

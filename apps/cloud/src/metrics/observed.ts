@@ -1,13 +1,14 @@
 // What is measured when the metrics are read.
 import { sql } from 'kysely';
-import { Gauge, type OpenMetricsContentType, type Registry } from 'prom-client';
+import { Gauge, Histogram, type OpenMetricsContentType, type Registry } from 'prom-client';
 import type { Clock } from '@platform/kit';
-import type { PoolState } from '../database/database.ts';
+import { at, type Database, type PoolState } from '../database/database.ts';
 import { refreshed } from '../database/refreshed.ts';
 import { isUninstalled, type Online } from '../machines/rules/online.ts';
 import type { Presence } from '../machines/presence.ts';
-import { addHostGauges, type HostObserved, type Sample } from './host-gauges.ts';
-import { addJobDurations } from './job-durations.ts';
+import { statfs } from 'node:fs/promises';
+import type { Readiness } from '../health/readiness.ts';
+import { documentEnds } from '../releases/document-ends.ts';
 
 export type Observed = HostObserved & {
   pool: () => PoolState;
@@ -125,4 +126,116 @@ async function readJobs({ db, clock }: Observed): Promise<{ counts: Sample[]; ol
     counts: [...counts].map(([status, value]) => ({ labels: { status }, value })),
     oldestMs: oldest === null ? 0 : Math.max(0, clock.wall() - oldest),
   };
+}
+
+/** From a minute of a small model to days of a large one. */
+const buckets = [10, 60, 300, 900, 3_600, 14_400, 43_200, 86_400, 259_200];
+const endings = ['completed', 'failed', 'canceled'] as const;
+/** A transaction may commit this long after the time that it wrote. */
+const overlapMs = 120_000;
+
+/** Reads the jobs that ended since the last scrape, so that no step of a job needs to know of metrics. */
+function addJobDurations(
+  registry: Registry<OpenMetricsContentType>,
+  { db, clock }: { db: Database; clock: Clock },
+): void {
+  const start = clock.wall();
+  const counted = new Map<string, number>();
+  let newest = start;
+  const durations = new Histogram({
+    name: 'platform_job_duration_seconds',
+    help: 'Time from the start of the last attempt of a training job to its end, since the start of the server.',
+    labelNames: ['status'],
+    buckets,
+    registers: [],
+    async collect() {
+      const after = Math.max(start, newest - overlapMs);
+      for (const { id, state, startedOn, endedOn } of await endedJobs(db, after).catch(() => [])) {
+        if (counted.has(id)) continue;
+        counted.set(id, endedOn);
+        newest = Math.max(newest, endedOn);
+        this.observe({ status: state }, Math.max(0, endedOn - startedOn) / 1_000);
+      }
+      for (const [id, endedOn] of counted) if (endedOn < newest - overlapMs) counted.delete(id);
+    },
+  });
+  for (const status of endings) durations.zero({ status });
+  registry.registerMetric(durations);
+}
+
+async function endedJobs(db: Database, after: number) {
+  const rows = await db
+    .selectFrom('trainingJob')
+    .select(['id', 'state', 'startedOn', 'endedOn'])
+    .where('endedOn', '>=', at(after))
+    .where('startedOn', 'is not', null)
+    .execute();
+  return rows.flatMap(({ startedOn, endedOn, ...row }) =>
+    startedOn === null || endedOn === null ? [] : [{ ...row, startedOn, endedOn }],
+  );
+}
+
+// What can fill up or expire unnoticed: disks, backups, certificates, signed documents.
+
+type HostObserved = {
+  db: Database;
+  dataFolder: string;
+  /** ms since 1970; undefined: no TLS. */
+  certificateEnds: () => number | undefined;
+  /** `last`: the newest backup, ms since 1970; undefined: there is none. `folder`: of scheduled backups. */
+  backups: { last: () => Promise<number | undefined>; folder: string | undefined };
+  readiness: () => Promise<Readiness>;
+};
+
+type Sample = { labels?: Record<string, string>; value: number };
+type AddGauge = (
+  name: string,
+  help: string,
+  labelNames: string[],
+  read: () => readonly Sample[] | Promise<readonly Sample[]>,
+) => unknown;
+
+function addHostGauges(gauge: AddGauge, of: HostObserved): void {
+  gauge('platform_data_disk_bytes', 'File system of the data folder; free: for this user.', ['kind'], () =>
+    diskBytes(of.dataFolder),
+  );
+  gauge('platform_data_disk_inodes', 'Files that fit on the file system of the data folder.', ['kind'], async () => {
+    const { files, ffree } = await statfs(of.dataFolder);
+    // Btrfs and others have no fixed number of files, and report 0.
+    return files === 0 ? [] : kinds({ free: ffree, size: files });
+  });
+  gauge('platform_backup_last_success_timestamp_seconds', 'Time of the newest backup.', [], async () =>
+    seconds(await of.backups.last()),
+  );
+  gauge('platform_backup_disk_bytes', 'File system of the scheduled backups; free: for this user.', ['kind'], () =>
+    of.backups.folder === undefined ? [] : diskBytes(of.backups.folder),
+  );
+  gauge('platform_certificate_end_timestamp_seconds', 'End of the TLS certificate in use.', [], () =>
+    seconds(of.certificateEnds()),
+  );
+  gauge(
+    'platform_release_document_end_timestamp_seconds',
+    'End of the newest signed document of the releases, by its role.',
+    ['role'],
+    async () => {
+      const ends = await documentEnds(of.db);
+      return ends.map(({ role, endsAt }) => ({ labels: { role }, value: endsAt / 1_000 }));
+    },
+  );
+  gauge('platform_notices', 'Lines of /readyz that say what is wrong, by their kind.', ['kind'], async () => {
+    const { problems, checks } = await of.readiness();
+    const failed = checks.filter(({ problem }) => problem !== undefined).length;
+    const fatal = problems.filter(({ isFatal }) => isFatal).length;
+    return kinds({ check: failed, problem: fatal, notice: problems.length - fatal });
+  });
+}
+
+const kinds = (values: Readonly<Record<string, number>>): Sample[] =>
+  Object.entries(values).map(([kind, value]) => ({ labels: { kind }, value }));
+
+const seconds = (ms: number | undefined): Sample[] => (ms === undefined ? [] : [{ value: ms / 1_000 }]);
+
+async function diskBytes(folder: string): Promise<Sample[]> {
+  const { bsize, bavail, blocks } = await statfs(folder);
+  return kinds({ free: bsize * bavail, size: bsize * blocks });
 }

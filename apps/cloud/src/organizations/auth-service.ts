@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors/errors';
 import { AuthService, ExternalAuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../access/authenticate.ts';
 import { unsupported } from '../rpc/unsupported.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 export const authRoutes =
   ({ authenticator }: { authenticator: Authenticator }) =>
@@ -19,11 +20,7 @@ export const authRoutes =
           throw new PlatformError('INVALID_ARGUMENT', { field: 'credentials', limit: 'they are required' });
         const { type, payload } = credentials;
         if (type !== 'api-key' && type !== 'robot-secret') {
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'credentials.type',
-            value: type,
-            limit: 'api-key and robot-secret are known',
-          });
+          throw invalidArgument('credentials.type', type, 'api-key and robot-secret are known');
         }
         return { accessToken: await authenticator.token(type, entity, payload) };
       },

@@ -20,6 +20,7 @@ import {
 } from '../access/store/organizations.ts';
 import type { Database } from '../database/database.ts';
 import { requiredName } from '../rpc/fields.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const organizationMessage = (row: OrganizationRow) => ({
   id: row.id,
@@ -122,11 +123,7 @@ const locationChanges = ({ db }: OrganizationDeps) =>
       const location = await locationFor(db, caller, locationId, requireOwner);
       const parent = parentLocationId ? await locationFor(db, caller, parentLocationId) : undefined;
       if (parent && (parent.orgId !== location.orgId || parent.id === location.id)) {
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'parent_location_id',
-          value: parent.id,
-          limit: 'another location of the same organization',
-        });
+        throw invalidArgument('parent_location_id', parent.id, 'another location of the same organization');
       }
       const next = {
         ...(name !== undefined && { name: name === location.name ? name : requiredName('name', name) }),
@@ -144,11 +141,7 @@ const locationChanges = ({ db }: OrganizationDeps) =>
       const caller = callerOf(context);
       const location = await locationFor(db, caller, locationId, requireOwner);
       if (!(await deleteLocation(db, location, caller))) {
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'location_id',
-          value: location.id,
-          limit: 'it must be empty; delete its machines and locations first',
-        });
+        throw invalidArgument('location_id', location.id, 'it must be empty; delete its machines and locations first');
       }
       return {};
     },

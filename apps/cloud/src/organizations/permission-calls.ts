@@ -8,6 +8,7 @@ import { findLocation, findOrganizations } from '../access/store/organizations.t
 import type { Database } from '../database/database.ts';
 import { findMachine } from '../machines/store/machines.ts';
 import { granted, type Resource, resourceTypes } from './rules/checked-permissions.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const mostResources = 1000;
 
@@ -41,11 +42,7 @@ export const permissionCalls = ({ db }: { db: Database }) =>
         const type = resourceTypes.find((one) => one === resourceType);
         if (!type) {
           const limit = resourceTypes.join(', ');
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'resource_type',
-            value: resourceType.slice(0, 80),
-            limit,
-          });
+          throw invalidArgument('resource_type', resourceType.slice(0, 80), limit);
         }
         const resource = await findResource(db, type, resourceId);
         const orgId = resource?.is === 'robot' ? resource.place.orgId : resource?.orgId;

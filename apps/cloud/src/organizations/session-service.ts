@@ -14,8 +14,7 @@ import { auditedOrganizations, deleteSession, insertSignInLink } from '../access
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { wholeAnswer } from '../rpc/rules/answer-bounds.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { baseUrlOf, type Addresses } from '../wire/base-url.ts';
 
 const signInLinkMs = 15 * 60_000;
 

@@ -8,8 +8,7 @@ import { type Account, databaseAccount, runToEnd } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { checkLocation, homeFor, locationOf, socketFolderFor } from './home.ts';
 import { checkOwner, isOwnedBy, noteOwner, takeOver } from './ownership.ts';
-import { connectProblem } from './connect-problem.ts';
-import { type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
+import { connectProblem, type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
 import { endUpgrade, upgradeFolder } from './upgraded.ts';
 
 export type Cluster = {

@@ -17,8 +17,7 @@ import type { Database } from '../database/database.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { packageToken, pageOf, readPackageToken } from '../rpc/rules/page-tokens.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import type { Addresses } from '../wire/base-url.ts';
+import { baseUrlOf, type Addresses } from '../wire/base-url.ts';
 import { kindOfType, typeOfKind } from './package-kinds.ts';
 import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
 import { storePackage } from './store-package.ts';
@@ -31,6 +30,7 @@ import {
   removeVersion,
   type Version,
 } from './store/registry.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 type StoreDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage };
 
@@ -131,11 +131,7 @@ async function createPackage(
   const stream = messages[Symbol.asyncIterator]();
   const first = (await stream.next()).value?.package;
   if (first?.case !== 'info') {
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'package',
-      value: '',
-      limit: 'the first message carries the info',
-    });
+    throw invalidArgument('package', '', 'the first message carries the info');
   }
   const info: PackageInfo = first.value;
   return storePackage(

@@ -21,6 +21,7 @@ import { limitingNames, readablePackages, requirePackageReader } from './rules/n
 import { namesFrom } from './store/named-resources.ts';
 import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from './store/registry-items.ts';
 import { machinesWith, orgOfNamespace, refuseTakenName } from './store/registry.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
   private: Visibility.PRIVATE,
@@ -88,11 +89,7 @@ const editCalls = ({ db, clock }: { db: Database; clock: Clock }) => {
       requireOwner(caller, check.filled('organization_id', organizationId));
       const kind = kindOfType.get(type);
       if (!kind) {
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'type',
-          value: type,
-          limit: [...kindOfType.values()].join(', '),
-        });
+        throw invalidArgument('type', type, [...kindOfType.values()].join(', '));
       }
       const key = { orgId: organizationId, name: check.packageName('name', name) };
       await refuseTakenName(db, { ...key, type: kind });
@@ -106,11 +103,7 @@ const editCalls = ({ db, clock }: { db: Database; clock: Clock }) => {
       const item = await findOwned(db, request.itemId, caller);
       const visibility = visibilityOf.get(request.visibility) ?? item.visibility;
       if (visibility !== 'private' && request.description === '') {
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'description',
-          value: '',
-          limit: 'public items need one',
-        });
+        throw invalidArgument('description', '', 'public items need one');
       }
       const { description, url } = request;
       const metadata = changedMetadata(item, request.metadata);

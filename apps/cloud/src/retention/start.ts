@@ -4,7 +4,7 @@ import type { BlobStore } from '../blobs/blob-store.ts';
 import { removeOldExports } from '../data/store/sequence-exports.ts';
 import type { Database } from '../database/database.ts';
 import { sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
-import { blobFolders, sweepBlobs } from './blob-sweep.ts';
+import { blobFolders, sweepBlobs, runSweeps, type Sweep } from './sweeps.ts';
 import { conditionSweeps } from '../conditions/condition-sweeps.ts';
 import { sweepSampleDays } from '../machines/sample-sweeps.ts';
 import { retentionClock } from './retention-clock.ts';
@@ -18,7 +18,6 @@ import {
   pruneFragmentRevisions,
   pruneRevisions,
 } from './store/old-rows.ts';
-import { runSweeps, type Sweep } from './sweeps.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -1,4 +1,4 @@
-import { PlatformError } from '@platform/contract/errors/errors';
+import { invalidArgument } from './rules/invalid-argument.ts';
 
 /** Page tokens are opaque to clients: they contain the last ID of the previous page. */
 export const pageToken = (lastId: number): string => Buffer.from(`after ${lastId}`).toString('base64url');
@@ -7,11 +7,6 @@ export const pageToken = (lastId: number): string => Buffer.from(`after ${lastId
 export function parsePageToken(token: string | undefined): number | undefined {
   if (!token) return undefined;
   const found = /^after (\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString());
-  if (!found)
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'page_token',
-      value: token.slice(0, 40),
-      limit: 'pass the token of the page before',
-    });
+  if (!found) throw invalidArgument('page_token', token.slice(0, 40), 'pass the token of the page before');
   return Number(found[1]);
 }

@@ -1,8 +1,11 @@
 import { isIP } from 'node:net';
 import { type Clock, errorText, type Log } from '@platform/kit';
-import type { Authority } from './authority.ts';
-import { publicUrls, readAuthority, readTls, type TlsOptions, type TlsPair } from './files.ts';
-import { coversHost } from './rules/public-url.ts';
+import { authorities, type Authority, authorityOf, ownAuthority } from './authority.ts';
+import { coversHost, parsePublicUrl, urlOfCertificate } from './rules/public-url.ts';
+import { createSecureContext } from 'node:tls';
+import { PlatformError } from '@platform/contract/errors/errors';
+import { readPem } from '@platform/kit/node';
+import { type Certificate, readCertificate } from './certificate.ts';
 
 /** The server's identity for its clients: its certificate, the certificate's authority, and the public URL. */
 export type Identity = {
@@ -114,3 +117,80 @@ export const isStrictTransport = ({ pair, authority }: Identity, publicUrl: stri
     isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && hostname !== 'localhost' && coversHost(pair.certificate, hostname)
   );
 };
+
+/** Options of the server; paths of PEM files. */
+type TlsOptions = Readonly<
+  Record<'tlsCert' | 'tlsKey' | 'tlsAuthority' | 'tlsKnownAuthority' | 'publicUrl', string | undefined>
+>;
+
+type TlsPair = { cert: string; key: string; certificate: Certificate };
+
+/** The certificate and its key. @throws PlatformError INVALID_ARGUMENT */
+async function readTls({ tlsCert, tlsKey }: Pick<TlsOptions, 'tlsCert' | 'tlsKey'>): Promise<TlsPair | undefined> {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: tlsCert === undefined ? '--tls-cert' : '--tls-key',
+      limit: 'certificate and key belong together',
+    });
+  }
+  const cert = await read('--tls-cert', tlsCert, (text) => text);
+  const certificate = await read('--tls-cert', tlsCert, readCertificate);
+  const key = await read('--tls-key', tlsKey, (text) => text);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw new PlatformError(
+      'INVALID_ARGUMENT',
+      {
+        field: '--tls-key',
+        value: tlsKey,
+        limit: `the private key of ${tlsCert}, without a password (${errorText(error)})`,
+      },
+      error,
+    );
+  }
+  return { cert, key, certificate };
+}
+
+/**
+ * The authority that machines need for this server in addition to those of their system. @throws PlatformError
+ * INVALID_ARGUMENT
+ */
+async function readAuthority(
+  { tlsAuthority, tlsKnownAuthority }: Pick<TlsOptions, 'tlsAuthority' | 'tlsKnownAuthority'>,
+  tls: TlsPair | undefined,
+): Promise<Authority> {
+  if (tlsAuthority !== undefined) return read('--tls-authority', tlsAuthority, ownAuthority);
+  const known =
+    tlsKnownAuthority === undefined ? [] : await read('--tls-known-authority', tlsKnownAuthority, authorities);
+  return tls ? authorityOf(tls.cert, known) : { is: 'public' };
+}
+
+async function read<T>(field: string, file: string, parse: (text: string) => T): Promise<T> {
+  try {
+    return parse(await readPem(file));
+  } catch (error) {
+    throw new PlatformError(
+      'INVALID_ARGUMENT',
+      { field, value: file, limit: `a PEM file that can be read (${errorText(error)})` },
+      error,
+    );
+  }
+}
+
+/**
+ * The public URL by the number of the main port: the configured one; else the certificate's; else undefined.
+ *
+ * @throws PlatformError INVALID_ARGUMENT at once if the configured URL is invalid, or if the certificate names no
+ * usable host.
+ */
+function publicUrls(
+  { publicUrl }: Pick<TlsOptions, 'publicUrl'>,
+  tls: TlsPair | undefined,
+): (port: number) => string | undefined {
+  const configured = publicUrl === undefined ? undefined : parsePublicUrl(publicUrl);
+  if (configured !== undefined || !tls) return () => configured;
+  urlOfCertificate(tls.certificate, 443);
+  return (port) => urlOfCertificate(tls.certificate, port);
+}

@@ -1,12 +1,12 @@
 import { PlatformError } from '@platform/contract/errors/errors';
 import type { Caller } from '../access/rules/permissions.ts';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
-import { isSha256 } from '../blobs/blob-store.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import { isSha256, type BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
 import type { Database } from '../database/database.ts';
 import { type Route, sendBlob, sendJson } from '../wire/exchange.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 /** The organizations whose files a caller may store and read: those where it has a right on the whole organization. */
 function organizationsOf(caller: Caller): string[] {
@@ -38,12 +38,7 @@ export const blobRoutes = ({ db, blobs, usage }: BlobDeps, limitBytes: number): 
       path,
       async answer({ request, response, body, drain, callerOrAttempt: authenticated }, [sha256 = '']) {
         const caller = await authenticated();
-        if (!isSha256(sha256))
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'sha256',
-            value: sha256.slice(0, 80),
-            limit: '64 lower-case hex digits',
-          });
+        if (!isSha256(sha256)) throw invalidArgument('sha256', sha256.slice(0, 80), '64 lower-case hex digits');
         const orgIds = organizationsOf(caller);
         if (orgIds.length === 0) throw new PlatformError('PERMISSION_DENIED', { resource: 'the file store' });
         const before = await known(caller, sha256);

@@ -7,6 +7,7 @@ import type { PackedFile } from '../blobs/package-archive.ts';
 import { readableBlobs } from '../blobs/store/owned-blobs.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import type { RunnerDeps } from './own-attempt.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const maxFiles = resultFileLimits.files;
 
@@ -17,11 +18,7 @@ export async function storedFiles(
   files: readonly JobFile[],
 ): Promise<PackedFile[]> {
   if (files.length === 0 || files.length > maxFiles) {
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'files',
-      value: `${files.length} files`,
-      limit: `1 to ${maxFiles}`,
-    });
+    throw invalidArgument('files', `${files.length} files`, `1 to ${maxFiles}`);
   }
   const readable = await readableBlobs(
     db,
@@ -32,23 +29,18 @@ export async function storedFiles(
   const stored: PackedFile[] = [];
   for (const [index, file] of files.entries()) {
     const path = check.packagePath(`files[${index}].path`, file.path);
-    if (paths.has(path))
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: `files[${index}].path`,
-        value: path,
-        limit: 'each path once',
-      });
+    if (paths.has(path)) throw invalidArgument(`files[${index}].path`, path, 'each path once');
     paths.add(path);
     // `touch` keeps sweeps from deleting it before the package is built.
     const isThere = readable.has(file.sha256) && (await blobs.touch(file.sha256));
     const head = isThere ? await blobs.head(file.sha256) : undefined;
     if (!head) throw new PlatformError('BLOB_MISSING', { sha256: file.sha256, path });
     if (head.sizeBytes !== Number(file.sizeBytes)) {
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: `files[${index}].size_bytes`,
-        value: Number(file.sizeBytes),
-        limit: `the stored file has ${head.sizeBytes} bytes`,
-      });
+      throw invalidArgument(
+        `files[${index}].size_bytes`,
+        Number(file.sizeBytes),
+        `the stored file has ${head.sizeBytes} bytes`,
+      );
     }
     stored.push({ path, sha256: file.sha256, sizeBytes: head.sizeBytes });
   }

@@ -1,22 +1,24 @@
 import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { type ReportJobRequest, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { jobPhases } from '@platform/contract/job/job';
+import { jobPhases, type JobSpec } from '@platform/contract/job/job';
 import { callerOf } from '../access/caller.ts';
 import type { Cause, JobEvent } from './rules/job-life.ts';
 import { type Caller, memberships, requireMember } from '../access/rules/permissions.ts';
 import * as check from '../rpc/rules/field-checks.ts';
 import { leaseMs, leaseNext, recoverLeases } from './store/job-queue.ts';
-import { type Report, writeReport } from './store/job-reports.ts';
-import { type WatchTarget, type JobWatch, pollJobs, watchJobs } from './store/job-watch.ts';
+import { type Report, writeLogs, writeReport } from './store/job-reports.ts';
+import { type JobWatch, pollJobs, watchJobs, type WatchTarget } from './store/job-watch.ts';
 import { findJob, type JobRow, moveOn } from './store/jobs.ts';
 import { type RunnerNotes, runnerNotes, runnersSince } from './store/runners.ts';
 import { complete } from './complete-job.ts';
-import { leasedJob } from './leased-job.ts';
-import { newestCalls } from './newest-calls.ts';
 import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
 import { durationMs, msOf, timeOf } from '../rpc/protobuf-times.ts';
 import { capabilitiesOf, runnerMessage } from './runner-messages.ts';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { modelFrameworks } from '@platform/contract/job/model-kinds';
+import { createScriptKey } from './store/attempts.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 const longestWaitMs = 60_000;
 /** Shorter than a lease, so that the lease cannot expire during a held report. */
@@ -170,11 +172,7 @@ function runnerOrgs(caller: Caller): string[] {
 
 function reportOf(request: ReportJobRequest, now: number): Report {
   if (request.logs.length > maxLines || request.metrics.length > maxLines) {
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'logs',
-      value: request.logs.length,
-      limit: `at most ${maxLines} lines at once`,
-    });
+    throw invalidArgument('logs', request.logs.length, `at most ${maxLines} lines at once`);
   }
   const isPhase = (jobPhases as readonly string[]).includes(request.phase);
   return {
@@ -193,4 +191,79 @@ function reportOf(request: ReportJobRequest, now: number): Report {
       values: metric.values ?? {},
     })),
   };
+}
+
+/** Limits each key to one call. A newer call aborts the older one, waits until it has ended, and then starts. */
+function newestCalls(): <T>(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) => Promise<T> {
+  const open = new Map<string, { end: AbortController; done: Promise<unknown> }>();
+  return async (key, signal, work) => {
+    const before = open.get(key);
+    const end = new AbortController();
+    const run = async () => {
+      before?.end.abort();
+      await before?.done.catch(() => {});
+      return work(AbortSignal.any([signal, end.signal]));
+    };
+    const done = run();
+    const mine = { end, done };
+    open.set(key, mine);
+    try {
+      return await done;
+    } finally {
+      if (open.get(key) === mine) open.delete(key);
+    }
+  };
+}
+
+/** The data of a lease: the job, a token for this attempt and, for a script, a key for data. */
+async function leasedJob({ db, clock, authenticator, jobLogs }: RunnerDeps, row: JobRow) {
+  if (row.attempt > 1) {
+    // Sequence 0 puts this line first, and stores it once even if the lease is sent again.
+    const message = `Attempt ${row.attempt} begins; what stands above is of an attempt that ended without a result.`;
+    await writeLogs(db, row, row.attempt, [{ sequence: 0, time: clock.wall(), level: 'info', message }]);
+    jobLogs.written(row.id);
+  }
+  const script = row.kind === 'custom' ? await createScriptKey(db, row) : undefined;
+  return {
+    id: row.id,
+    attempt: row.attempt,
+    organizationId: row.orgId,
+    spec: specOf(row) as unknown as JsonObject,
+    manifestSha256: row.manifestSha256,
+    ...(row.leaseUntil === null ? {} : { leaseUntil: timeOf(row.leaseUntil) }),
+    ...(row.deadline === null ? {} : { deadline: timeOf(row.deadline) }),
+    ...(script && { scriptCredentials: { apiKeyId: script.id, apiKey: script.key } }),
+    attemptToken: await authenticator.attemptToken(row.id, row.attempt),
+  };
+}
+
+function specOf(row: JobRow): JobSpec {
+  const framework = modelFrameworks.find((made) => made === row.modelFramework);
+  return {
+    id: row.id,
+    attempt: row.attempt,
+    org_id: row.orgId,
+    kind: row.kind as JobSpec['kind'],
+    model_name: row.modelName,
+    model_version: row.modelVersion,
+    labels: row.labels,
+    arguments: row.arguments,
+    seed: row.seed,
+    limits: row.limits,
+    deadline: new Date(row.deadline ?? 0).toISOString(),
+    dataset_id: row.datasetId,
+    dataset_version_id: row.datasetVersionId,
+    ...(row.kind !== 'custom' && row.arguments['recipe'] ? { recipe: row.arguments['recipe'] } : {}),
+    ...(row.kind !== 'custom' && framework ? { framework } : {}),
+    ...packageOf(row),
+    ...(row.containerVersion ? { container_version: row.containerVersion } : {}),
+  };
+}
+
+/** The package that the job runs with: a script, or the model of a prediction. */
+function packageOf(row: JobRow): Pick<JobSpec, 'script' | 'model'> {
+  const { registryItemId, registryItemVersion: version, scriptSha256: sha256 } = row;
+  if (sha256 === null) return {};
+  if (row.kind === 'predict') return { model: { name: row.modelName, version, package_sha256: sha256 } };
+  return { script: { registry_item_id: registryItemId, version, package_sha256: sha256 } };
 }

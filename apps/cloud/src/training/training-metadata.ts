@@ -1,6 +1,5 @@
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import { PlatformError } from '@platform/contract/errors/errors';
-import { connectCode, errorTable, isErrorCode } from '@platform/contract/errors/errors';
+import { PlatformError, connectCode, errorTable, isErrorCode } from '@platform/contract/errors/errors';
 import {
   ModelType,
   type TrainingJobMetadataSchema,

@@ -32,6 +32,7 @@ import { submitted } from './rules/job-life.ts';
 import { limitsOf } from './rules/resources.ts';
 import { writeLogs } from './store/job-reports.ts';
 import { insertJob } from './store/jobs.ts';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 export type TrainingDeps = {
   db: Database;
@@ -211,11 +212,11 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
 function builtInKind(type: ModelType): BuiltInKind {
   const kind = kindOfModelType(type);
   if (kind) return kind;
-  throw new PlatformError('INVALID_ARGUMENT', {
-    field: 'model_type',
-    value: type,
-    limit: builtInKinds.map((known) => `MODEL_TYPE_${known.toUpperCase()}`).join(', '),
-  });
+  throw invalidArgument(
+    'model_type',
+    type,
+    builtInKinds.map((known) => `MODEL_TYPE_${known.toUpperCase()}`).join(', '),
+  );
 }
 
 /** @throws PlatformError FRAMEWORK_NOT_SUPPORTED with the list of supported ones. */

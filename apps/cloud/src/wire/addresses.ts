@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { PlatformError } from '@platform/contract/errors/errors';
+import { invalidArgument } from '../rpc/rules/invalid-argument.ts';
 
 /** Whether an address belongs to a trusted proxy. The server believes its `x-forwarded-…` headers. */
 export type TrustedProxies = (address: string | undefined) => boolean;
@@ -16,11 +16,7 @@ export function trustedProxies(list: string | undefined): TrustedProxies {
     const family = net.isIP(address) === 6 ? 'ipv6' : 'ipv4';
     const bits = Number(prefix ?? (family === 'ipv6' ? 128 : 32));
     if (net.isIP(address) === 0 || !Number.isInteger(bits) || bits < 0 || bits > (family === 'ipv6' ? 128 : 32))
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: '--trusted-proxy',
-        value: name,
-        limit: 'addresses and networks, for example 10.0.0.1,10.1.0.0/16',
-      });
+      throw invalidArgument('--trusted-proxy', name, 'addresses and networks, for example 10.0.0.1,10.1.0.0/16');
     block.addSubnet(address, bits, family);
   }
   const isNone = names.every((name) => name === '');

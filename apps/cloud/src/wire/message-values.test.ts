@@ -4,7 +4,7 @@ import { create, type DescMessage, fromBinary, toBinary } from '@bufbuild/protob
 import { StructSchema } from '@bufbuild/protobuf/wkt';
 import { DeleteBinaryDataByIDsRequestSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { LogRequestSchema } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { EnvelopeSplitter } from './byte-reader.ts';
+import { EnvelopeSplitter } from './message-reader.ts';
 import { countJsonValues, valueCounter } from './message-values.ts';
 
 const countValues = valueCounter();

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ConditionService } from '@platform/contract/gen/platform/conditions/v1/conditions_pb';
-import { machineOperators, machines, others, right, type Right } from './rights.ts';
-import type { Request } from './rights.ts';
+import { machineOperators, machines, others, right, type Right, type Request } from './rights.ts';
 import type { World } from './world.ts';
 
 const call = (method: string): string => `platform.conditions.v1.ConditionService/${method}`;

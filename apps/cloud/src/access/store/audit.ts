@@ -1,6 +1,6 @@
 import type { Caller } from '../rules/permissions.ts';
 import { at, type Database } from '../../database/database.ts';
-import type { JsonObject } from '../../database/schema.ts';
+import type { JsonObject, Row } from '../../database/schema.ts';
 
 /** The actor's text in revisions and the audit log: kind, name and ID. */
 export const actorOf = (caller: Caller): string => `${caller.kind} ${caller.name} (${caller.id})`;
@@ -37,15 +37,7 @@ export function changed(
   return Object.fromEntries(entries.map((key) => [key, { from: before[key] ?? null, to: after[key] ?? null }]));
 }
 
-export type AuditRow = {
-  id: number;
-  orgId: string | null;
-  at: number;
-  actor: string;
-  action: string;
-  subject: string;
-  details: JsonObject | null;
-};
+export type AuditRow = Row<'audit'>;
 
 /**
  * Entries of an organization (null: of the installation), newest first. @param before - ID of the last entry of the

@@ -31,8 +31,7 @@ export async function grantsOf(db: Database, type: 'person' | 'api_key', id: str
   const rows = await db
     .selectFrom('accessGrant')
     .selectAll()
-    .where('identityType', '=', type)
-    .where('identityId', '=', id)
+    .where((eb) => eb.and({ identityType: type, identityId: id }))
     .orderBy('resourceType')
     .orderBy('resourceId')
     .orderBy('role')
@@ -61,9 +60,7 @@ export async function ownedByKeyAlone(trx: Database, key: KeyWithGrants): Promis
     const other = await trx
       .selectFrom('accessGrant')
       .select('id')
-      .where('role', '=', 'owner')
-      .where('resourceType', '=', grant.resource)
-      .where('resourceId', '=', grant.resourceId)
+      .where((eb) => eb.and({ role: 'owner', resourceType: grant.resource, resourceId: grant.resourceId }))
       .where('identityId', '!=', key.id)
       .limit(1)
       .executeTakeFirst();

@@ -4,18 +4,12 @@ import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import type { Database } from '../../database/database.ts';
+import type { Row } from '../../database/schema.ts';
 
 const listBounds = { ...wholeAnswer, atOnce: 1_000 };
 
-export type OrganizationRow = { id: string; name: string; publicNamespace: string; createdOn: number };
-export type LocationRow = {
-  id: string;
-  orgId: string;
-  name: string;
-  parentLocationId: string | null;
-  createdOn: number;
-  machineCount: number;
-};
+export type OrganizationRow = Row<'organization'>;
+export type LocationRow = Row<'location'> & { machineCount: number };
 
 export const findOrganizations = (db: Database, ids: readonly string[]): Promise<OrganizationRow[]> =>
   ids.length === 0 ? Promise.resolve([]) : named(db, ids).orderBy('name').execute();

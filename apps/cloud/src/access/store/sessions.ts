@@ -41,8 +41,7 @@ export async function auditedOrganizations(db: Database, userId: string): Promis
     .selectFrom('accessGrant')
     .select('orgId')
     .distinct()
-    .where('identityType', '=', 'person')
-    .where('identityId', '=', userId)
+    .where((eb) => eb.and({ identityType: 'person', identityId: userId }))
     .where('orgId', 'is not', null)
     .execute();
   return rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
@@ -72,16 +71,21 @@ export const findSession = (db: Database, tokenHash: Buffer, now: number) =>
     .where('browserSession.expiresOn', '>', at(now))
     .executeTakeFirst();
 
-/** Name of the user whom a link signs in, without using it up. @returns undefined: the link is unknown, used or expired. */
-export async function findSignInLink(db: Database, token: string): Promise<string | undefined> {
-  const found = await db
+/**
+ * Names of the users whom links sign in, without using them up, in the order of the tokens; undefined: the link is
+ * unknown, used or expired. For many at once: anyone may send any token.
+ */
+export async function findSignInLinks(db: Database, tokens: readonly string[]): Promise<(string | undefined)[]> {
+  const hashes = tokens.map(hashSecret);
+  const rows = await db
     .selectFrom('signInLink')
-    .select('personId as userId')
-    .where('tokenHash', '=', hashSecret(token))
+    .innerJoin('person', 'person.id', 'signInLink.personId')
+    .select(['tokenHash', 'name'])
+    .where('tokenHash', '=', sql<Buffer>`any(${hashes}::bytea[])`)
     .where('usedOn', 'is', null)
-    .where('expiresOn', '>', sql<number>`now()`)
-    .executeTakeFirst();
-  return found && nameOf(db, found.userId);
+    .where('signInLink.expiresOn', '>', sql<number>`now()`)
+    .execute();
+  return hashes.map((hash) => rows.find(({ tokenHash }) => tokenHash.equals(hash))?.name);
 }
 
 /** Consumes the link and starts a session. @returns undefined: the link is unknown, used or expired. */

@@ -3,19 +3,9 @@ import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { recordChange } from '../../database/changes.ts';
 import { at, type Database } from '../../database/database.ts';
-import type { JsonObject, UsedFragment } from '../../database/schema.ts';
+import type { JsonObject, Row, UsedFragment } from '../../database/schema.ts';
 
-export type ConfigRow = {
-  revision: number;
-  text: string;
-  config: JsonObject;
-  sha256: Buffer;
-  savedBy: string;
-  savedOn: number;
-  comment: string;
-  /** Those that went into `config`; null: none. */
-  fragments: UsedFragment[] | null;
-};
+export type ConfigRow = Omit<Row<'configRevision'>, 'partId' | 'orgId'>;
 
 /** Configuration of a part before the first revision. */
 const emptyConfig: ConfigRow = {

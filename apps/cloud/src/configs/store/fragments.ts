@@ -3,26 +3,15 @@ import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { isUuid } from '@platform/contract/text/names';
 import { type Database, sqlState, type Trx } from '../../database/database.ts';
-import type { JsonObject } from '../../database/schema.ts';
+import type { Row } from '../../database/schema.ts';
 import type { Reach } from '../../access/rules/permissions.ts';
 
 /** A fragment with one of its revisions. */
-export type FragmentRow = {
-  id: string;
-  orgId: string;
-  name: string;
-  createdOn: number;
-  lastUpdated: number;
-  /** The newest one. */
-  newest: number;
-  revision: number;
-  text: string;
-  config: JsonObject;
-  sha256: Buffer;
-  savedBy: string;
-  savedOn: number;
-  comment: string;
-};
+export type FragmentRow = Omit<Row<'fragment'>, 'revision'> &
+  Omit<Row<'fragmentRevision'>, 'fragmentId' | 'orgId'> & {
+    /** The newest revision. */
+    newest: number;
+  };
 
 export type FragmentName = { id: string; revision: number | undefined };
 
@@ -137,13 +126,7 @@ export async function countFragments(trx: Trx, orgId: string): Promise<number> {
   return count;
 }
 
-export type NewFragmentRevision = {
-  text: string;
-  config: JsonObject;
-  sha256: Buffer;
-  savedBy: string;
-  comment: string;
-};
+export type NewFragmentRevision = Pick<FragmentRow, 'text' | 'config' | 'sha256' | 'savedBy' | 'comment'>;
 
 /** @throws PlatformError NAME_TAKEN */
 export async function insertFragment(

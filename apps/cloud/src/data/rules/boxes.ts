@@ -1,6 +1,7 @@
 import { PlatformError } from '@platform/contract/errors/errors';
 import type { Box } from './manifest.ts';
 import { newName } from '../../rpc/rules/field-checks.ts';
+import { invalidArgument } from '../../rpc/rules/invalid-argument.ts';
 
 /** A box as clients send it. */
 export interface SentBox {
@@ -28,11 +29,7 @@ export function boxOf(sent: SentBox): Omit<Box, 'id'> {
 
 function span(axis: string, min: number, max: number): void {
   if (0 <= min && min < max && max <= 1) return;
-  throw new PlatformError('INVALID_ARGUMENT', {
-    field: `${axis}_min_normalized, ${axis}_max_normalized`,
-    value: `${min}, ${max}`,
-    limit: '0 ≤ min < max ≤ 1',
-  });
+  throw invalidArgument(`${axis}_min_normalized, ${axis}_max_normalized`, `${min}, ${max}`, '0 ≤ min < max ≤ 1');
 }
 
 /** @throws PlatformError INVALID_ARGUMENT */

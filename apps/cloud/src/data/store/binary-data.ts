@@ -81,29 +81,19 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
 /** Selects all columns of data, one row each. */
 export const data = (db: Database) => db.selectFrom('binaryData').select(columns);
 
+const isOneOf = (keys: readonly DatumKey[]) =>
+  sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
+    ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`;
+
 /** Data in any order; unknown keys are omitted. */
-export const findData = async (db: Database, keys: readonly DatumKey[]): Promise<FullDatum[]> => {
-  if (keys.length === 0) return [];
-  return data(db)
-    .where(
-      sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
-        ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`,
-    )
-    .execute();
-};
+export const findData = async (db: Database, keys: readonly DatumKey[]): Promise<FullDatum[]> =>
+  keys.length === 0 ? [] : data(db).where(isOneOf(keys)).execute();
 
 /** The existing keys, in any order. */
-export const findKeys = async (db: Database, keys: readonly DatumKey[]): Promise<DatumKey[]> => {
-  if (keys.length === 0) return [];
-  return db
-    .selectFrom('binaryData')
-    .select(['binaryData.orgId', 'binaryData.id'])
-    .where(
-      sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
-        ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`,
-    )
-    .execute();
-};
+export const findKeys = async (db: Database, keys: readonly DatumKey[]): Promise<DatumKey[]> =>
+  keys.length === 0
+    ? []
+    : db.selectFrom('binaryData').select(['binaryData.orgId', 'binaryData.id']).where(isOneOf(keys)).execute();
 
 /** AND of all conditions, OR within a list. An empty list does not restrict. */
 export type Filter = {

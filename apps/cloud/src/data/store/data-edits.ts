@@ -213,9 +213,7 @@ const lockBox = (trx: Trx, { orgId, id }: DatumKey, boxId: string): Promise<Box 
   trx
     .selectFrom('boundingBox')
     .select(['id', 'label', 'xMin', 'yMin', 'xMax', 'yMax', 'confidence'])
-    .where('orgId', '=', orgId)
-    .where('binaryId', '=', id)
-    .where('id', '=', boxId)
+    .where((eb) => eb.and({ orgId, binaryId: id, id: boxId }))
     .forUpdate()
     .executeTakeFirst();
 

@@ -14,8 +14,7 @@ export const countMembers = async (db: Database, dataset: DatasetKey): Promise<n
   const { count } = await db
     .selectFrom('datasetMember')
     .select(sql<number>`count(*)::bigint`.as('count'))
-    .where('orgId', '=', dataset.orgId)
-    .where('datasetId', '=', dataset.id)
+    .where((eb) => eb.and({ orgId: dataset.orgId, datasetId: dataset.id }))
     .executeTakeFirstOrThrow();
   return count;
 };

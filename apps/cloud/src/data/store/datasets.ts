@@ -11,6 +11,7 @@ import { isUuid } from '@platform/contract/text/names';
 import type { DatumKey } from './binary-data.ts';
 import { countMembers } from './dataset-members.ts';
 import { countSequences, mostSequences } from './sequences.ts';
+import { invalidArgument } from '../../rpc/rules/invalid-argument.ts';
 
 export type Dataset = Selectable<DatasetRow>;
 
@@ -119,11 +120,7 @@ export const mergeDatasets = (db: Database, into: Dataset, from: readonly Datase
        where org_id = ${into.orgId} and dataset_id = any(${ids}::uuid[])`.execute(trx);
     const sequences = await countSequences(trx, into);
     if (sequences > mostSequences)
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'dataset_ids',
-        value: `${sequences} sequences`,
-        limit: `at most ${mostSequences} in one dataset`,
-      });
+      throw invalidArgument('dataset_ids', `${sequences} sequences`, `at most ${mostSequences} in one dataset`);
     await sql`
       insert into dataset_member (org_id, dataset_id, binary_id)
       select distinct org_id, ${into.id}::uuid, binary_id from dataset_member

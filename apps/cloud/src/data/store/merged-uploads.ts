@@ -63,8 +63,7 @@ async function addBoxes(trx: Trx, { orgId, id }: DatumKey, { boxes }: Upload): P
   const existing = await trx
     .selectFrom('boundingBox')
     .select(['id', 'label', 'xMin', 'yMin', 'xMax', 'yMax', 'confidence'])
-    .where('orgId', '=', orgId)
-    .where('binaryId', '=', id)
+    .where((eb) => eb.and({ orgId, binaryId: id }))
     .execute();
   const { added, confirmed } = mergedBoxes(existing, boxes);
   if (added.length > 0) {
@@ -80,8 +79,7 @@ async function addClassifications(trx: Trx, { orgId, id }: DatumKey, { classific
   const existing = await trx
     .selectFrom('classification')
     .select('label')
-    .where('orgId', '=', orgId)
-    .where('binaryId', '=', id)
+    .where((eb) => eb.and({ orgId, binaryId: id }))
     .execute();
   const known = new Set(existing.map(({ label }) => label));
   const added = classifications.filter(({ label }) => !known.has(label));

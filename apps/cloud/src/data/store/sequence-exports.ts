@@ -53,9 +53,7 @@ export const completeExport = (
     const { numUpdatedRows } = await trx
       .updateTable('sequenceExport')
       .set({ state: 'completed', fileSha256: file.sha256, sizeBytes: file.sizeBytes, completedOn: at(now) })
-      .where('orgId', '=', orgId)
-      .where('id', '=', id)
-      .where('state', '=', 'running')
+      .where((eb) => eb.and({ orgId, id, state: 'running' }))
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return false;
     await noteForeignBlob(trx, orgId, file);
@@ -66,8 +64,7 @@ export async function failExport(db: Database, id: string, errorMessage: string,
   await db
     .updateTable('sequenceExport')
     .set({ state: 'failed', errorMessage, completedOn: at(now) })
-    .where('id', '=', id)
-    .where('state', '=', 'running')
+    .where((eb) => eb.and({ id, state: 'running' }))
     .execute();
 }
 

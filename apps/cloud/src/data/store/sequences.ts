@@ -6,19 +6,14 @@ import { boundedList } from '../../database/bounded-list.ts';
 import { type Database, atUs } from '../../database/database.ts';
 import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
+import type { SequenceRow } from '../../database/training-schema.ts';
 import { isUuid } from '@platform/contract/text/names';
 import { data, type FullDatum } from './binary-data.ts';
 import type { DatasetKey } from './dataset-members.ts';
+import { invalidArgument } from '../../rpc/rules/invalid-argument.ts';
 
 /** Captures of resources of a machine part from `startUs` (inclusive) to `endUs` (exclusive), in µs since 1970. */
-export type Sequence = {
-  orgId: string;
-  id: string;
-  partId: string;
-  /** Parallel lists. An empty method matches every method. */
-  resourceNames: string[];
-  methodNames: string[];
-  tags: string[];
+export type Sequence = Omit<SequenceRow, 'startTime' | 'endTime' | 'createdOn' | 'updatedOn'> & {
   startUs: number;
   endUs: number;
 };
@@ -69,8 +64,7 @@ export const updateSequence = (
 ): Promise<void> =>
   db.transaction().execute(async (trx) => {
     const before = await sequences(trx)
-      .where('sequence.orgId', '=', orgId)
-      .where('sequence.id', '=', id)
+      .where((eb) => eb.and({ 'sequence.orgId': orgId, 'sequence.id': id }))
       .forUpdate()
       .executeTakeFirst();
     if (!before) throw new PlatformError('SEQUENCE_NOT_FOUND', { sequenceId: id });
@@ -119,8 +113,7 @@ export const countSequences = async (db: Database, { orgId, id }: DatasetKey): P
   const { count } = await db
     .selectFrom('sequenceMember')
     .select(sql<number>`count(*)::bigint`.as('count'))
-    .where('orgId', '=', orgId)
-    .where('datasetId', '=', id)
+    .where((eb) => eb.and({ orgId, datasetId: id }))
     .executeTakeFirstOrThrow();
   return count;
 };
@@ -149,11 +142,7 @@ export const addSequences = (db: Database, { orgId, id }: DatasetKey, sequenceId
     );
     const count = await countSequences(trx, { orgId, id });
     if (count > mostSequences)
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'sequence_ids',
-        value: `${count} sequences`,
-        limit: `at most ${mostSequences} in one dataset`,
-      });
+      throw invalidArgument('sequence_ids', `${count} sequences`, `at most ${mostSequences} in one dataset`);
   });
 
 export async function removeSequences(

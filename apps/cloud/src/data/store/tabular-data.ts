@@ -18,33 +18,43 @@ export type Readings = {
   untilUs: number | undefined;
 };
 
-/** A page of readings. @param after - the last reading of the previous page. */
-export function readings(
+type ReadingPage = { after: DataPlace | undefined; isAscending: boolean; limit: number };
+
+const pageWhere = (
   db: Database,
-  of: Readings,
-  page: { after: DataPlace | undefined; isNewestFirst: boolean; limit: number },
-) {
-  const order = page.isNewestFirst ? 'desc' : 'asc';
-  let query = db
-    .selectFrom('tabularData')
-    .selectAll()
-    .select([
-      sql<number>`(extract(epoch from time_requested) * 1000000)::bigint`.as('timeRequestedUs'),
-      sql<number>`(extract(epoch from time_received) * 1000000)::bigint`.as('timeReceivedUs'),
-    ])
-    .where('orgId', 'in', of.orgIds)
-    .where('partId', '=', of.partId)
-    .where('componentName', '=', of.resourceName)
-    .where('methodName', '=', of.methodName).where(sql<boolean>`(component_type = ${of.resourceSubtype}
-      or right(component_type, length(${of.resourceSubtype}) + 1) = ':' || ${of.resourceSubtype})`);
-  if (of.fromUs !== undefined) query = query.where(sql<boolean>`time_requested >= ${atUs(of.fromUs)}`);
-  if (of.untilUs !== undefined) query = query.where(sql<boolean>`time_requested < ${atUs(of.untilUs)}`);
-  if (page.after) {
-    const beyond = sql.raw(page.isNewestFirst ? '<' : '>');
-    query = query.where(sql<boolean>`(time_requested, id) ${beyond} (${atUs(page.after.us)}, ${page.after.id}::uuid)`);
-  }
-  return query.orderBy('timeRequested', order).orderBy('id', order).limit(page.limit).execute();
+  holds: RawBuilder<boolean>,
+  { after, isAscending, limit }: ReadingPage,
+): Promise<ReadingRow[]> => {
+  const order = isAscending ? 'asc' : 'desc';
+  const beyond = sql.raw(isAscending ? '>' : '<');
+  const all = columns(db).where(holds);
+  const rest = after
+    ? all.where(sql<boolean>`(time_requested, id) ${beyond} (${atUs(after.us)}, ${after.id}::uuid)`)
+    : all;
+  return rest.orderBy('timeRequested', order).orderBy('id', order).limit(limit).execute();
+};
+
+/** A page of readings. @param after - the last reading of the previous page. */
+export function readings(db: Database, of: Readings, page: ReadingPage): Promise<ReadingRow[]> {
+  const parts = [
+    sql<boolean>`org_id = any(${of.orgIds}::uuid[])`,
+    sql<boolean>`part_id = ${of.partId}`,
+    sql<boolean>`component_name = ${of.resourceName}`,
+    sql<boolean>`method_name = ${of.methodName}`,
+    isOfType(of.resourceSubtype),
+    ...within(of),
+  ];
+  return pageWhere(db, sql<boolean>`(${sql.join(parts, sql` and `)})`, page);
 }
+
+/** The component type, or its last segment. */
+const isOfType = (type: string): RawBuilder<boolean> => sql`(component_type = ${type}
+  or right(component_type, length(${type}) + 1) = ':' || ${type})`;
+
+const within = ({ fromUs, untilUs }: { fromUs: number | undefined; untilUs: number | undefined }) => [
+  ...(fromUs === undefined ? [] : [sql<boolean>`time_requested >= ${atUs(fromUs)}`]),
+  ...(untilUs === undefined ? [] : [sql<boolean>`time_requested < ${atUs(untilUs)}`]),
+];
 
 /** Conditions on readings, without those that only apply to images. */
 export type ReadingFilter = Omit<Filter, 'mimeTypes' | 'boxLabels' | 'datasetId' | 'withinDatasetId' | 'isLabelsOnly'>;
@@ -61,14 +71,11 @@ function condition(filter: ReadingFilter): RawBuilder<boolean> {
   equal(sql`part_id::text`, filter.partId.toLowerCase());
   equal(sql`component_name`, filter.componentName);
   equal(sql`method_name`, filter.methodName);
-  if (filter.componentType !== '')
-    parts.push(sql`(component_type = ${filter.componentType}
-      or right(component_type, length(${filter.componentType}) + 1) = ':' || ${filter.componentType})`);
+  if (filter.componentType !== '') parts.push(isOfType(filter.componentType));
   if (filter.tags.is === 'one-of') parts.push(sql`tags && ${filter.tags.tags}::text[]`);
   if (filter.tags.is === 'tagged') parts.push(sql`cardinality(tags) > 0`);
   if (filter.tags.is === 'untagged') parts.push(sql`cardinality(tags) = 0`);
-  if (filter.fromUs !== undefined) parts.push(sql`time_requested >= ${atUs(filter.fromUs)}`);
-  if (filter.untilUs !== undefined) parts.push(sql`time_requested < ${atUs(filter.untilUs)}`);
+  parts.push(...within(filter));
   return sql<boolean>`(${sql.join(parts, sql` and `)})`;
 }
 
@@ -84,20 +91,10 @@ const columns = (db: Database) =>
 export type ReadingRow = Awaited<ReturnType<ReturnType<typeof columns>['execute']>>[number];
 
 /** A page of matching readings of all organizations of the filter. */
-export const pageOfReadings = (
-  db: Database,
-  filter: ReadingFilter,
-  page: { after: DataPlace | undefined; isAscending: boolean; limit: number },
-): Promise<Bounded<ReadingRow>> =>
+export const pageOfReadings = (db: Database, filter: ReadingFilter, page: ReadingPage): Promise<Bounded<ReadingRow>> =>
   readBounded<ReadingRow>({ rows: page.limit, bytes: pageBytes, atOnce: 100 }, (end, limit) => {
     const after = end ? { us: end.timeRequestedUs, id: end.id } : page.after;
-    const beyond = sql.raw(page.isAscending ? '>' : '<');
-    const order = page.isAscending ? 'asc' : 'desc';
-    const matching = columns(db).where(condition(filter));
-    const rest = after
-      ? matching.where(sql<boolean>`(time_requested, id) ${beyond} (${atUs(after.us)}, ${after.id}::uuid)`)
-      : matching;
-    return rest.orderBy('timeRequested', order).orderBy('id', order).limit(limit).execute();
+    return pageWhere(db, condition(filter), { ...page, after, limit });
   });
 
 export const countReadings = (db: Database, filter: ReadingFilter): Promise<{ count: number; sizeBytes: number }> =>

@@ -1,17 +1,9 @@
 import type { ImageContent } from '../../images/rules/image-content.ts';
+import type { Capture } from '../../database/training-schema.ts';
 import type { Box } from '../rules/manifest.ts';
 
 /** Where a datum was captured, and by which resource. */
-export type Origin = {
-  orgId: string;
-  locationId: string;
-  machineId: string | null;
-  machineName: string;
-  partId: string | null;
-  partName: string;
-  componentType: string;
-  componentName: string;
-  methodName: string;
+export type Origin = Omit<Capture, 'tags'> & {
   methodParameters: { [key: string]: unknown } | null;
   tags: readonly string[];
 };

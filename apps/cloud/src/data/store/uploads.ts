@@ -1,15 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors/errors';
 import type { StoredBlob } from '../../blobs/blob-store.ts';
 import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 import { contentColumns } from '../../images/store/image-contents.ts';
-import { type Database, type Trx, atUs } from '../../database/database.ts';
+import { atUs, type Database, type Trx } from '../../database/database.ts';
 import type { DatumKey } from './binary-data.ts';
-import { captureIdentity, uploadIdentity } from './capture-identity.ts';
 import { addMembers, findDatasets } from './datasets.ts';
 import { mergeUpload } from './merged-uploads.ts';
-import { type Upload, type Reading, originColumns } from './upload-rows.ts';
+import { originColumns, type Reading, type Upload } from './upload-rows.ts';
 
 /**
  * Writes datum, tags, annotations and dataset memberships in one transaction. The blob store already has the bytes.
@@ -81,8 +80,7 @@ async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<
   const before = await trx
     .selectFrom('binaryData')
     .select(['id', 'locationId'])
-    .where('orgId', '=', upload.orgId)
-    .where('identity', '=', identity)
+    .where((eb) => eb.and({ orgId: upload.orgId, identity }))
     .executeTakeFirstOrThrow();
   return { ...before, isNew: false };
 }
@@ -145,3 +143,32 @@ export async function firstLocation(db: Database, orgId: string): Promise<string
   if (!row) throw new PlatformError('LOCATION_NOT_FOUND', {});
   return row.id;
 }
+
+/** The fields that identify a capture: two uploads with equal fields are the same capture. */
+interface Capture {
+  readonly partId: string | null;
+  readonly componentType: string;
+  readonly componentName: string;
+  readonly methodName: string;
+  readonly fileName: string;
+  readonly timeRequestedUs: number;
+  readonly sha256: string;
+}
+
+/** Hashes with this order and format are stored, so neither may change. */
+const captureIdentity = (of: Capture, tags: readonly string[]): Buffer =>
+  digest([
+    of.partId,
+    of.componentType,
+    of.componentName,
+    of.methodName,
+    of.fileName,
+    of.timeRequestedUs,
+    tags,
+    of.sha256,
+  ]);
+
+/** Identity of an upload to which the sender gave an ID. */
+const uploadIdentity = (partId: string | null, uploadId: string): Buffer => digest(['upload', partId, uploadId]);
+
+const digest = (parts: readonly unknown[]): Buffer => createHash('sha256').update(JSON.stringify(parts)).digest();

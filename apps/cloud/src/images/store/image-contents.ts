@@ -60,8 +60,7 @@ export async function writeContent(db: Database, { orgId, id }: FileKey, content
   await db
     .updateTable('binaryData')
     .set(contentColumns(content))
-    .where('orgId', '=', orgId)
-    .where('id', '=', id)
+    .where((eb) => eb.and({ orgId, id }))
     .where('imageKind', 'is', null)
     .execute();
 }

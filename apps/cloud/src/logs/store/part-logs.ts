@@ -1,33 +1,18 @@
 import { sql } from 'kysely';
 import { partitionDay } from '../rules/log-days.ts';
 import { type Database, at } from '../../database/database.ts';
-import type { JsonObject } from '../../database/schema.ts';
+import type { Row } from '../../database/schema.ts';
 
-export type NewLogRow = {
-  partId: string;
-  bootId: string | null;
-  sequence: number | null;
+export type LogRow = Omit<Row<'partLog'>, 'orgId' | 'partId' | 'day' | 'time'> & {
   /** Microseconds since 1970. */
   timeUs: number;
+};
+export type NewLogRow = Omit<LogRow, 'id' | 'rest'> & {
+  partId: string;
   /** The line has no time of its own. */
   isArrivalTime?: boolean;
-  level: string;
-  host: string;
-  loggerName: string;
-  message: string;
   /** JSON text. */
   rest: string | null;
-};
-export type LogRow = {
-  id: number;
-  bootId: string | null;
-  sequence: number | null;
-  timeUs: number;
-  level: string;
-  host: string;
-  loggerName: string;
-  message: string;
-  rest: JsonObject | null;
 };
 
 /**

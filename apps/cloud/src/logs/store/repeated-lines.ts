@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Database } from '../../database/database.ts';
-import { at } from '../../database/database.ts';
+import { type Database, at } from '../../database/database.ts';
 import { partitionDay } from '../rules/log-days.ts';
 import { isSameLine, lineText } from '../rules/same-line.ts';
 import { arrayText, insertLogs, type NewLogRow } from './part-logs.ts';

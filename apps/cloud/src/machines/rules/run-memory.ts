@@ -1,6 +1,15 @@
 // What a server remembers of the runs of a part's agent, and what of it the database has to know.
 import type { StoredRun } from './shared-identity.ts';
-import { type AgentRun, newTimes, noteSent, runLifeMs, type RunTimes, sentAt, sharingRuns } from './sharing-runs.ts';
+import {
+  type AgentRun,
+  newTimes,
+  noteSent,
+  runLifeMs,
+  type RunTimes,
+  sentAt,
+  sharingRuns,
+  shownRun,
+} from './sharing-runs.ts';
 
 /** A check as far as it concerns the run of its agent. */
 export type RunCheck = {
@@ -18,7 +27,8 @@ export type Run = AgentRun & { times: RunTimes; savedAt: number | undefined };
 /** The runs of one part. `readAt`: when it was read from the database last. */
 export type Entry = { runs: readonly Run[]; reportRun: string | undefined; readAt: number | undefined };
 
-const saveEveryMs = 60_000;
+/** Less than the interval of two checks of most agents, 55 s: each of them is stored, and none waits for the next one. */
+const saveEveryMs = 50_000;
 const mostInMemory = 8;
 
 /**
@@ -37,10 +47,10 @@ export function noteRunCheck(entry: Entry, runId: string, now: number, { uptimeM
   return !found || isProven || (isContested(entry.runs, now) && isDue(noted, entry.runs, now));
 }
 
-/** Whether the part is shared and another run is the first one. */
+/** Whether the part is shared and the status of another run is shown. */
 export function isSecondRun(runs: readonly Run[], runId: string, now: number): boolean {
   const shared = isDisputed(runs) ? sharingRuns(runs, now) : undefined;
-  return shared !== undefined && shared[0].id !== runId && shared.some(({ id }) => id === runId);
+  return shared !== undefined && shownRun(shared, now).id !== runId && shared.some(({ id }) => id === runId);
 }
 
 const isDisputed = (runs: readonly Run[]): boolean => runs.some(({ returnedOn }) => returnedOn !== undefined);

@@ -1,6 +1,5 @@
 // Samples of what a machine uses: which of a batch are new, and their averages for an answer.
-import { create } from '@bufbuild/protobuf';
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type DeviceSample,
   type MachineSampleSchema,

@@ -1,7 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { noticedCondition } from './noticed-condition.ts';
 import { isOtherRun } from './other-agent-run.ts';
-import { type AgentRun, runLifeMs, sharingRuns } from './sharing-runs.ts';
+import { type AgentRun, runLifeMs, sharingRuns, shownRun } from './sharing-runs.ts';
 
 /** A run with its times as ages in ms: they hold for every clock. */
 export type StoredRun = Omit<AgentRun, 'firstSeen' | 'lastSent' | 'returnedOn'> & {
@@ -20,8 +20,12 @@ export type BothAgents = { ours: AgentRun; other: AgentRun };
 /** Who shares a part; undefined: none does. */
 export type PartSharing = { computers: Sharing | undefined; bothAgents: BothAgents | undefined };
 
-/** The computers that share a part. Times are ms since 1970. */
-export type Sharing = { runs: readonly [AgentRun, AgentRun, ...AgentRun[]]; split: OpenSplit | undefined };
+/** The computers that share a part. `shown`: whose status is shown. Times are ms since 1970. */
+export type Sharing = {
+  runs: readonly [AgentRun, AgentRun, ...AgentRun[]];
+  shown: AgentRun;
+  split: OpenSplit | undefined;
+};
 
 export const sharedMinutes = runLifeMs / 60_000;
 
@@ -45,7 +49,10 @@ export function sharingOf(
   );
   const [ours] = all;
   const other = all.find(({ id }) => isOtherRun(id));
-  return { computers: computers && { runs: computers, split }, bothAgents: other && { ours, other } };
+  return {
+    computers: computers && { runs: computers, shown: shownRun(computers, now), split },
+    bothAgents: other && { ours, other },
+  };
 }
 
 /** The computer that a split makes a machine of its own. */
@@ -86,14 +93,14 @@ export function bothAgentsCondition({ ours, other }: BothAgents) {
 }
 
 export function sharingCondition(sharing: Sharing, name: string) {
-  const { runs, split } = sharing;
+  const { runs, shown, split } = sharing;
   const [first] = runs;
   const last = lastRun(sharing);
   const condition = noticedCondition('IDENTITY_SHARED', {
     first: placeOf(first),
     second: placeOf(last),
     ...(runs.length > 2 && { more: runs.length - 2 }),
-    kept: nameOf(first),
+    kept: nameOf(shown),
     ...(split && { split: `The one that appeared last becomes machine ${split.name} when it checks in again.` }),
     name,
     minutes: sharedMinutes,

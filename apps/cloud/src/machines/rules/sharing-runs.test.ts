@@ -2,13 +2,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isOtherRun, otherRunId } from './other-agent-run.ts';
-import { type AgentRun, newTimes, noteSent, type RunTimes, runLifeMs, sentAt, sharingRuns } from './sharing-runs.ts';
+import {
+  type AgentRun,
+  newTimes,
+  noteSent,
+  recentMs,
+  type RunTimes,
+  runLifeMs,
+  sentAt,
+  sharingRuns,
+  shownRun,
+} from './sharing-runs.ts';
 
 /** A check as the network delivers it, in seconds: the run, when it arrives, and the uptime of its agent when it was sent. */
 type Delivered = readonly [run: string, arrival: number, uptime: number];
 
-/** @returns the runs that share the part at `at` seconds; empty: it is not shared. */
-function sharedAfter(checks: readonly Delivered[], at = checks.at(-1)?.[1] ?? 0): string {
+/** The runs that share the part at `at` seconds. */
+function sharingAfter(checks: readonly Delivered[], at: number) {
   const runs: (AgentRun & { times: RunTimes })[] = [];
   for (const [id, arrival, uptime] of checks) {
     const now = arrival * 1000;
@@ -20,7 +30,17 @@ function sharedAfter(checks: readonly Delivered[], at = checks.at(-1)?.[1] ?? 0)
     }
     noteSent(run, runs, now, sentAt(run.times, now, uptime * 1000));
   }
-  return (sharingRuns(runs, at * 1000) ?? []).map(({ id }) => id).join(' ');
+  return sharingRuns(runs, at * 1000);
+}
+
+/** @returns their ids; empty: it is not shared. */
+const sharedAfter = (checks: readonly Delivered[], at = checks.at(-1)?.[1] ?? 0): string =>
+  (sharingAfter(checks, at) ?? []).map(({ id }) => id).join(' ');
+
+/** @returns the id of the run whose status is shown. */
+function shownAfter(checks: readonly Delivered[], at: number): string | undefined {
+  const shared = sharingAfter(checks, at);
+  return shared && shownRun(shared, at * 1000).id;
 }
 
 /** An agent that started at `start` and checks in every 55 s from then to `end`. */
@@ -126,6 +146,41 @@ test('a restart of one of them does not hide the other; a third one is listed', 
   const restarted = byArrival(agent('a', 0, 1_000), agent('b', 300, 3_000), agent('c', 1_010, 3_000));
   assert.equal(sharedAfter(restarted), 'b c');
   assert.equal(sharedAfter(byArrival(agent('a', 0, 999), agent('b', 100, 999), agent('c', 200, 999))), 'a b c');
+});
+
+test('a restart of the first one makes the other one the first within 3 minutes; a run that ended is not listed', () => {
+  for (const every of [5, 55, 60])
+    for (const pause of [5, 60]) {
+      const began = 1_000 + pause;
+      const checks = byArrival(
+        agent('a', 0, 1_000, every),
+        agent('b', 300, 3_000, every),
+        agent('c', began, 3_000, every),
+      );
+      const at = (seconds: number): Delivered[] => checks.filter(([, arrival]) => arrival <= seconds);
+      for (let end = 1_180; end <= 3_000; end += 10) {
+        assert.equal(shownAfter(at(end), end), 'b', `every ${every} s, ${end} s`);
+        assert.equal(sharedAfter(at(end), end), 'b c');
+      }
+      assert.equal(shownAfter(at(1_000), 1_000), 'a');
+    }
+});
+
+test('the first one stays the first while it checks in, also if a check is lost; then the status is that of the other', () => {
+  const checks = byArrival(agent('a', 0, 1_000, 60), agent('b', 300, 3_000, 60));
+  const lost = checks.filter(([id, at]) => id !== 'a' || at !== 960);
+  for (let at = 600; at <= 1_019; at++)
+    assert.equal(
+      shownAfter(
+        lost.filter(([, arrival]) => arrival <= at),
+        at,
+      ),
+      'a',
+    );
+  const end = 960 + recentMs / 1000;
+  const until = checks.filter(([, arrival]) => arrival <= end);
+  assert.deepEqual([shownAfter(until, end), shownAfter(until, end + 1)], ['a', 'b']);
+  assert.equal(sharedAfter(until, end + 1), 'a b', 'a split still makes the one that appeared last another machine');
 });
 
 test('one that is restarted after the other has gone is not shared with its own earlier start', () => {

@@ -21,6 +21,11 @@ export const runLifeMs = 10 * 60_000;
 const proofMs = 2_000;
 /** A machine that was suspended: its uptime stands still meanwhile. */
 const suspendedMs = 30_000;
+/**
+ * The status of a shared part is that of a run seen within this time: two intervals of an agent (at most 60 s each), and
+ * some seconds. Another server knows a run by what is stored, which is as old (`saveEveryMs`).
+ */
+export const recentMs = 150_000;
 const lateChecks = 3;
 
 /** What is known of the times of a run on one server. */
@@ -73,7 +78,7 @@ export function noteSent(run: AgentRun & { times: RunTimes }, runs: readonly Age
  * The runs that share the credentials of a part now, by their first check; undefined: only one has checked in for a
  * while. Both must have gone on after the other: a machine that was set back to an earlier state of its memory has a run
  * that returns, but only one that goes on. A run that returned once, and ended before a later one began, is an earlier
- * start of the same computer.
+ * start of the same computer: it is not listed once it is silent for a while.
  */
 export function sharingRuns<R extends AgentRun>(runs: readonly R[], now: number): [R, R, ...R[]] | undefined {
   const live = withOneOther(runs.filter(({ lastSent }) => now - lastSent <= runLifeMs)).toSorted(
@@ -85,9 +90,17 @@ export function sharingRuns<R extends AgentRun>(runs: readonly R[], now: number)
   // A run that did not go on beside a later one is an earlier start of the same computer.
   const going = live.filter((one) => one.returnedOn !== undefined || one === live.at(-1));
   // An agent of another product reports least: it is never the first.
-  const [first, second, ...more] = going.toSorted((a, b) => Number(isOtherRun(a.id)) - Number(isOtherRun(b.id)));
+  const ordered = going.toSorted((a, b) => Number(isOtherRun(a.id)) - Number(isOtherRun(b.id)));
+  const isOver = ({ lastSent }: R): boolean =>
+    now - lastSent > recentMs && live.some(({ firstSeen }) => firstSeen > lastSent);
+  const present = ordered.filter((one) => !isOver(one));
+  const [first, second, ...more] = present.length > 1 ? present : ordered;
   return isShared && first && second ? [first, second, ...more] : undefined;
 }
+
+/** The run whose status is shown: the first one that was seen lately. */
+export const shownRun = <R extends AgentRun>(shared: readonly [R, ...R[]], now: number): R =>
+  shared.find(({ lastSent }) => now - lastSent <= recentMs) ?? shared[0];
 
 /** Keeps one run of another product's agent, the newest: servers may know one run by two starts. */
 function withOneOther<R extends AgentRun>(live: readonly R[]): R[] {

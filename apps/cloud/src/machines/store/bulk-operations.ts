@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Bounded } from '../../rpc/rules/answer-bounds.ts';
+import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import { boundedList } from '../../database/bounded-list.ts';
-import { wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import type { Database, Trx } from '../../database/database.ts';
-import type { JsonObject, Tables } from '../../database/schema.ts';
+import type { Row } from '../../database/schema.ts';
 import { isUuid } from '@platform/contract/text/names';
 import { type MachineFilter, matchingMachines } from './machine-lists.ts';
 import { type Contacts, stateOf } from './machine-terms.ts';
@@ -47,29 +46,10 @@ export const namesOfLocation = async (db: Database, locationId: string): Promise
   return new Set(rows.map(({ name }) => name));
 };
 
-export type BulkState = Tables['bulkMachine']['state'];
-export interface BulkMachineRow {
-  place: number;
-  machineId: string;
-  name: string;
-  state: BulkState;
-  code: string;
-  reason: string;
-  changedOn: number | null;
-}
+export type BulkState = Row<'bulkMachine'>['state'];
+export type BulkMachineRow = Omit<Row<'bulkMachine'>, 'operationId' | 'claimedOn'>;
 
-export interface BulkOperationRow {
-  id: string;
-  orgId: string;
-  number: number;
-  change: JsonObject;
-  query: string;
-  startedBy: string;
-  starterId: string;
-  startedOn: number;
-  stoppedOn: number | null;
-  stoppedBy: string;
-}
+export type BulkOperationRow = Row<'bulkOperation'>;
 
 /** @returns its ID. */
 export async function insertBulkOperation(
@@ -174,8 +154,7 @@ export async function saveBulkResult(
   await db
     .updateTable('bulkMachine')
     .set({ ...result, changedOn: sql<number>`now()`, claimedOn: null })
-    .where('operationId', '=', id)
-    .where('place', '=', place)
+    .where((eb) => eb.and({ operationId: id, place }))
     .execute();
 }
 

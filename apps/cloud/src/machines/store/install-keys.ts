@@ -4,6 +4,7 @@ import { installKeyPrefix, longestDetail, type ReportedStep } from '@platform/co
 import { hashSecret } from '../../access/secrets.ts';
 import type { Maker } from '../../access/store/makers.ts';
 import { at, type Database } from '../../database/database.ts';
+import type { Row } from '../../database/schema.ts';
 
 /** Replaces the one-time key of a part. @param of - `expiresOn`: ms since 1970. @returns the key, which is not stored. */
 export async function replaceInstallKey(
@@ -76,8 +77,7 @@ export async function findRefusedKey(
   return db
     .selectFrom('installKey')
     .select(['partId', 'orgId'])
-    .where('id', '=', id)
-    .where('keyHash', '=', hashSecret(key))
+    .where((eb) => eb.and({ id, keyHash: hashSecret(key) }))
     .executeTakeFirst();
 }
 
@@ -142,12 +142,8 @@ export async function installerOf(
   return rows[0];
 }
 
-export type Installation = {
-  createdOn: number;
-  expiresOn: number;
-  usedOn: number | null;
-  reportedOn: number | null;
-  steps: { kind: StepKind; time: number; detail: string; address: string }[];
+export type Installation = Pick<Row<'installKey'>, 'createdOn' | 'expiresOn' | 'usedOn' | 'reportedOn'> & {
+  steps: Pick<Row<'installStep'>, 'kind' | 'time' | 'detail' | 'address'>[];
 };
 
 /** The newest key of a part and its steps, by time. Undefined: it has none. */

@@ -1,6 +1,7 @@
 import { changedTags, mostTags } from '@platform/contract/machine/tags';
 import { PlatformError } from '@platform/contract/errors/errors';
 import type { Trx } from '../../database/database.ts';
+import { invalidArgument } from '../../rpc/rules/invalid-argument.ts';
 
 /** @throws PlatformError INVALID_ARGUMENT: too many tags, MACHINE_NOT_FOUND */
 export async function changeTags(
@@ -18,11 +19,7 @@ export async function changeTags(
   const after = changedTags(machine.tags, add, remove);
   if (after.length > mostTags) {
     const value = `${after.length} tags`;
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'add',
-      value,
-      limit: `at most ${mostTags} tags of a machine`,
-    });
+    throw invalidArgument('add', value, `at most ${mostTags} tags of a machine`);
   }
   await trx.updateTable('machine').set({ tags: after }).where('id', '=', machineId).execute();
   return { before: machine.tags, after };

@@ -1,16 +1,10 @@
 import { sql } from 'kysely';
 import type { Database, Trx } from '../../database/database.ts';
+import type { Row } from '../../database/schema.ts';
 
 export const mostViews = 50;
 
-interface ViewRow {
-  orgId: string;
-  name: string;
-  query: string;
-  sort: string;
-  columns: string;
-  savedBy: string;
-}
+type ViewRow = Omit<Row<'machineView'>, 'savedOn'>;
 
 export const listMachineViews = (db: Database, orgId: string): Promise<(ViewRow & { savedOn: number })[]> =>
   db.selectFrom('machineView').selectAll().where('orgId', '=', orgId).orderBy('name').execute();
@@ -33,8 +27,7 @@ export async function saveMachineView(trx: Trx, view: ViewRow): Promise<boolean>
 export async function deleteMachineView(trx: Trx, orgId: string, name: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('machineView')
-    .where('orgId', '=', orgId)
-    .where('name', '=', name)
+    .where((eb) => eb.and({ orgId, name }))
     .executeTakeFirstOrThrow();
   return numDeletedRows > 0n;
 }

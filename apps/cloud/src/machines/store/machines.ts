@@ -1,45 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
+import { sql, type UpdateObject } from 'kysely';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { isUuid } from '@platform/contract/text/names';
 import { hashSecret, randomSecret, seal, unseal } from '../../access/secrets.ts';
 import { recordChange } from '../../database/changes.ts';
 import { at, type Database, sqlState } from '../../database/database.ts';
-import type { JsonObject } from '../../database/schema.ts';
+import type { Row, Tables } from '../../database/schema.ts';
 import { restartLifeMs } from '../rules/restart-request.ts';
 
 /** A part with its machine and location. */
-export type PartRow = {
-  id: string;
-  orgId: string;
-  machineId: string;
+export type PartRow = Omit<Row<'part'>, 'facts' | 'systemUpgrades' | 'systemUpgradesDone' | 'reportRun'> & {
   machineName: string;
   machineCreatedOn: number;
   locationId: string;
   locationName: string;
   tags: string[];
-  name: string;
-  isMain: boolean;
-  createdOn: number;
-  lastUpdated: number;
-  revision: number;
-  lastSeen: number | null;
-  host: JsonObject | null;
-  report: Buffer | null;
-  reportedOn: number | null;
-  restartRequestedOn: number | null;
-  quarantineClearance: number;
-  quarantineClearedOn: number | null;
-  systemUpgradeRequestedOn: number | null;
-  /** Null: no migration from another product's agent to ours was requested, or it has completed. */
-  migrationRequestedOn: number | null;
-  /** Log lines that came under the identity of another line. */
-  repeatedLines: number;
-  repeatedLinesOn: number | null;
-  /** Samples that came under the identity of another sample. */
-  repeatedSamples: number;
-  repeatedSamplesOn: number | null;
-  uninstalledOn: number | null;
   /** Hash of the newest saved configuration; null: none was saved. */
   configSha256: Buffer | null;
   configSavedOn: number | null;
@@ -86,8 +61,7 @@ export const findMainPart = async (db: Database, id: string): Promise<PartRow | 
 /** A part of a machine of the location, by its name. */
 export const findNamedPart = (db: Database, locationId: string, name: string): Promise<PartRow | undefined> =>
   partRows(db)
-    .where('machine.locationId', '=', locationId)
-    .where('part.name', '=', name)
+    .where((eb) => eb.and({ 'machine.locationId': locationId, 'part.name': name }))
     .orderBy('machine.name')
     .orderBy('machine.id')
     .limit(1)
@@ -208,8 +182,7 @@ export async function readPartSecrets(db: Database, partId: string, sealingKey: 
 export async function deletePartSecret(db: Database, partId: string, secretId: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('partSecret')
-    .where('partId', '=', partId)
-    .where('id', '=', secretId)
+    .where((eb) => eb.and({ partId, id: secretId }))
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('partSecret as other')
@@ -237,13 +210,18 @@ export async function deletePart(db: Database, partId: string): Promise<void> {
 }
 
 /** Stores a one-time request: the machine's next check takes it, and it is never issued twice. */
-export async function requestRestart(db: Database, partId: string): Promise<void> {
-  await db
-    .updateTable('part')
-    .set({ restartRequestedOn: sql<number>`now()` })
-    .where('id', '=', partId)
-    .execute();
-  await recordChange(db, 'restart', partId);
+export const requestRestart = (db: Database, partId: string): Promise<void> =>
+  changePart(db, partId, { restartRequestedOn: sql<number>`now()` }, 'restart');
+
+/** @param kind - of the change that others must notice. */
+async function changePart(
+  db: Database,
+  partId: string,
+  set: UpdateObject<Tables, 'part'>,
+  kind: 'part' | 'restart' = 'part',
+): Promise<void> {
+  await db.updateTable('part').set(set).where('id', '=', partId).execute();
+  await recordChange(db, kind, partId);
 }
 
 /** Age in ms of a request that was taken; undefined: no request. `expired`: the request is too old. */
@@ -278,39 +256,21 @@ export async function saveUninstalled(db: Database, partId: string, now: number)
 }
 
 /** Releases all versions that the machine has quarantined so far. */
-export async function clearQuarantine(db: Database, partId: string): Promise<void> {
-  await db
-    .updateTable('part')
-    .set((eb) => ({
-      quarantineClearance: eb('quarantineClearance', '+', 1),
-      quarantineClearedOn: sql<number>`now()`,
-    }))
-    .where('id', '=', partId)
-    .execute();
-  await recordChange(db, 'part', partId);
-}
+export const clearQuarantine = (db: Database, partId: string): Promise<void> =>
+  changePart(db, partId, {
+    quarantineClearance: sql<number>`quarantine_clearance + 1`,
+    quarantineClearedOn: sql<number>`now()`,
+  });
 
-export async function requestSystemUpgrade(db: Database, partId: string): Promise<void> {
-  await db
-    .updateTable('part')
-    .set((eb) => ({
-      systemUpgrades: eb('systemUpgrades', '+', 1),
-      systemUpgradeRequestedOn: sql<number>`now()`,
-    }))
-    .where('id', '=', partId)
-    .execute();
-  await recordChange(db, 'part', partId);
-}
+export const requestSystemUpgrade = (db: Database, partId: string): Promise<void> =>
+  changePart(db, partId, {
+    systemUpgrades: sql<number>`system_upgrades + 1`,
+    systemUpgradeRequestedOn: sql<number>`now()`,
+  });
 
 /** Deletes the report of an earlier migration: the next one reports its own result. */
-export async function requestMigration(db: Database, partId: string): Promise<void> {
-  await db
-    .updateTable('part')
-    .set({ migrationRequestedOn: sql<number>`now()`, report: null, reportedOn: null })
-    .where('id', '=', partId)
-    .execute();
-  await recordChange(db, 'part', partId);
-}
+export const requestMigration = (db: Database, partId: string): Promise<void> =>
+  changePart(db, partId, { migrationRequestedOn: sql<number>`now()`, report: null, reportedOn: null });
 
 /** Sorted by ID, so that two writers cannot deadlock. */
 export async function saveLastSeen(db: Database, seen: ReadonlyMap<string, number>): Promise<void> {

@@ -22,8 +22,7 @@ export async function findServerSchemas(
   return db
     .selectFrom('serverSchemas')
     .select(['schemasJson', 'refused'])
-    .where('orgId', '=', orgId)
-    .where('sha256', '=', sha256)
+    .where((eb) => eb.and({ orgId, sha256 }))
     .executeTakeFirst();
 }
 

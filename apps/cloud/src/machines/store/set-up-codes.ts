@@ -4,6 +4,7 @@ import { newSetUpCode, similarSetUpCodes } from '@platform/contract/provisioning
 import { hashSecret } from '../../access/secrets.ts';
 import type { Maker } from '../../access/store/makers.ts';
 import { at, type Database } from '../../database/database.ts';
+import type { Row } from '../../database/schema.ts';
 
 export const setUpCodeHash = (key: Buffer, code: string): Buffer =>
   createHmac('sha256', key).update(`set-up code ${code}`).digest();
@@ -67,16 +68,7 @@ export async function redeemSetUpCode(
   return rows[0];
 }
 
-export type SetUpAttempt = {
-  time: number;
-  result: 'redeemed' | 'repeated' | 'other device' | 'expired' | 'replaced' | 'similar';
-  address: string;
-  agentVersion: string;
-  /** The fragment that the device named; empty: none. */
-  fragmentId: string;
-  /** Why its machine did not start with it, a sentence; empty: it did. */
-  fragmentProblem: string;
-};
+export type SetUpAttempt = Omit<Row<'setUpAttempt'>, 'id' | 'partId' | 'orgId'>;
 
 const mostAttempts = 10;
 

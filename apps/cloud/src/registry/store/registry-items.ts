@@ -110,8 +110,7 @@ export async function updateItem(
       metadata: JSON.stringify(change.metadata),
       updatedOn: at(change.now),
     })
-    .where('orgId', '=', orgId)
-    .where('name', '=', name)
+    .where((eb) => eb.and({ orgId, name }))
     .execute();
 }
 
@@ -120,8 +119,7 @@ export const deleteItem = (db: Database, { orgId, name }: ItemKey, caller: Calle
   db.transaction().execute(async (trx) => {
     const gone = await trx
       .deleteFrom('registryVersion')
-      .where('orgId', '=', orgId)
-      .where('name', '=', name)
+      .where((eb) => eb.and({ orgId, name }))
       .returning(['orgId', 'packageSha256', 'files'])
       .execute();
     await endUploads(trx, gone.flatMap(filesOf));

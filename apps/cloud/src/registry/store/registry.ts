@@ -106,8 +106,7 @@ export async function refuseTakenName(
   const item = await db
     .selectFrom('registryItem')
     .select('type')
-    .where('orgId', '=', orgId)
-    .where('name', '=', name)
+    .where((eb) => eb.and({ orgId, name }))
     .executeTakeFirst();
   if (item && item.type !== type) throw new PlatformError('NAME_TAKEN', { name, kind: `package (${item.type})` });
   const problem = item ? undefined : idProblem(name);
@@ -144,8 +143,7 @@ export const latestVersion = async (db: Database, orgId: string, name: string): 
   const row = await db
     .selectFrom('registryVersion')
     .select('version')
-    .where('orgId', '=', orgId)
-    .where('name', '=', name)
+    .where((eb) => eb.and({ orgId, name }))
     .orderBy('ordinal', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -234,9 +232,7 @@ export async function machinesWith(
 export async function removeVersion(trx: Trx, of: { orgId: string; name: string; version: string }): Promise<boolean> {
   const done = await trx
     .deleteFrom('registryVersion')
-    .where('orgId', '=', of.orgId)
-    .where('name', '=', of.name)
-    .where('version', '=', of.version)
+    .where((eb) => eb.and({ orgId: of.orgId, name: of.name, version: of.version }))
     .returning(['orgId', 'packageSha256', 'files'])
     .executeTakeFirst();
   if (done) await endUploads(trx, filesOf(done));

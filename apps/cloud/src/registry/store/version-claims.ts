@@ -37,9 +37,7 @@ export async function refuseTakenVersion(
   const taken = await db
     .selectFrom('modelVersionClaim')
     .select('claimedBy')
-    .where('orgId', '=', orgId)
-    .where('modelName', '=', modelName)
-    .where('modelVersion', '=', modelVersion)
+    .where((eb) => eb.and({ orgId, modelName, modelVersion }))
     .executeTakeFirst();
   if (taken) throw versionTaken({ type, name: modelName, version: modelVersion, jobId: taken.claimedBy });
 }

@@ -1,15 +1,8 @@
-import type { AttachmentKind } from '@platform/contract/releases/target-path';
 import { recordChange } from '../../database/changes.ts';
 import type { Database } from '../../database/database.ts';
+import type { Row } from '../../database/schema.ts';
 
-export type AttachmentRow = {
-  name: string;
-  version: string;
-  platform: string;
-  kind: AttachmentKind;
-  sha256: Buffer;
-  sizeBytes: number;
-};
+export type AttachmentRow = Row<'releaseAttachment'>;
 
 /** @param name - empty: of all programs. */
 export function listAttachments(db: Database, name: string): Promise<AttachmentRow[]> {
@@ -24,10 +17,7 @@ export const findAttachment = (
   db
     .selectFrom('releaseAttachment')
     .selectAll()
-    .where('name', '=', name)
-    .where('version', '=', version)
-    .where('platform', '=', platform)
-    .where('kind', '=', kind)
+    .where((eb) => eb.and({ name, version, platform, kind }))
     .executeTakeFirst();
 
 export async function insertAttachment(db: Database, row: AttachmentRow): Promise<void> {
@@ -49,10 +39,7 @@ export async function keepAttachments(db: Database, isListed: (row: AttachmentRo
     if (isListed(row)) continue;
     await db
       .deleteFrom('releaseAttachment')
-      .where('name', '=', row.name)
-      .where('version', '=', row.version)
-      .where('platform', '=', row.platform)
-      .where('kind', '=', row.kind)
+      .where((eb) => eb.and({ name: row.name, version: row.version, platform: row.platform, kind: row.kind }))
       .execute();
     await recordChange(db, 'release', row.name);
   }

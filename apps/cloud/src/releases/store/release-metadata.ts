@@ -34,8 +34,7 @@ export const findDocument = (db: Database, role: Role, version: number): Promise
   db
     .selectFrom('releaseDocument')
     .select(['version', 'bytes'])
-    .where('role', '=', role)
-    .where('version', '=', version)
+    .where((eb) => eb.and({ role, version }))
     .executeTakeFirst();
 
 /** Keeps all root documents: agents follow them one by one, even after years offline. */

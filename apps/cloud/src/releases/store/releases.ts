@@ -5,19 +5,9 @@ import { recordChange } from '../../database/changes.ts';
 import { type Database, atUs } from '../../database/database.ts';
 import { type Bounded, boundsOf } from '../../rpc/rules/answer-bounds.ts';
 import type { ReleasePlace } from '../../rpc/rules/page-tokens.ts';
+import type { Row } from '../../database/schema.ts';
 
-export type ReleaseRow = {
-  name: string;
-  version: string;
-  platform: string;
-  sha256: Buffer;
-  sizeBytes: number;
-  publishedOn: number;
-  /** Path among the signed targets; null: no release key signed it, and machines reject it. */
-  target: string | null;
-  /** Time of revocation; machines no longer get this release. */
-  revokedOn: number | null;
-};
+export type ReleaseRow = Row<'release'>;
 /** The data of a release at its publication. */
 export type NewRelease = Omit<ReleaseRow, 'publishedOn' | 'target' | 'revokedOn'>;
 export type ReleaseWithChannels = ReleaseRow & { channels: string[] };
@@ -74,9 +64,7 @@ export const findRelease = (
   db
     .selectFrom('release')
     .selectAll()
-    .where('name', '=', name)
-    .where('version', '=', version)
-    .where('platform', '=', platform)
+    .where((eb) => eb.and({ name, version, platform }))
     .where('revokedOn', 'is', null)
     .executeTakeFirst();
 
@@ -106,8 +94,7 @@ export async function setChannel(db: Database, name: string, channel: string, ve
   const builds = await db
     .selectFrom('release')
     .select('platform')
-    .where('name', '=', name)
-    .where('version', '=', version)
+    .where((eb) => eb.and({ name, version }))
     .where('revokedOn', 'is', null)
     .forShare()
     .execute();
@@ -143,9 +130,7 @@ export async function setTargets(
     await db
       .updateTable('release')
       .set({ target: path })
-      .where('name', '=', name)
-      .where('version', '=', version)
-      .where('platform', '=', platform)
+      .where((eb) => eb.and({ name, version, platform }))
       .execute();
     changed.add(name);
   }
@@ -158,8 +143,7 @@ export async function revokeRelease(db: Database, name: string, version: string)
   const { numUpdatedRows } = await db
     .updateTable('release')
     .set({ revokedOn: sql<number>`coalesce(revoked_on, now())` })
-    .where('name', '=', name)
-    .where('version', '=', version)
+    .where((eb) => eb.and({ name, version }))
     .executeTakeFirst();
   if (numUpdatedRows === 0n) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
   // Check after the update: its row lock keeps others from pointing a channel to this release.

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors/errors';
+import { invalidArgument } from '../../rpc/rules/invalid-argument.ts';
 
 /** Names that a certificate covers. IPv6 addresses are in their shortest form. */
 export type CertificateNames = { dnsNames: readonly string[]; ipAddresses: readonly string[] };
@@ -41,11 +42,11 @@ export function urlOfCertificate({ dnsNames, ipAddresses }: CertificateNames, po
   const host = name ?? (address?.includes(':') ? `[${address}]` : address);
   if (host === undefined || !URL.canParse(`https://${host}`)) {
     const names = dnsNames.length > 0 ? `only the wildcard ${dnsNames.join(', ')}` : 'no DNS name and no IP address';
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: '--public-url',
-      value: '',
-      limit: `needed here, because the certificate names ${names}. Give the URL that users and machines use, for example ${exampleOf(dnsNames)}`,
-    });
+    throw invalidArgument(
+      '--public-url',
+      '',
+      `needed here, because the certificate names ${names}. Give the URL that users and machines use, for example ${exampleOf(dnsNames)}`,
+    );
   }
   return new URL(`https://${host}:${port}`).origin;
 }

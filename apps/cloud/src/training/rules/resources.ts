@@ -1,5 +1,5 @@
-import { PlatformError } from '@platform/contract/errors/errors';
 import type { JobLimits } from '@platform/contract/job/job';
+import { invalidArgument } from '../../rpc/rules/invalid-argument.ts';
 
 /** Resources that a client requests; 0: the default. */
 export interface RequestedResources {
@@ -31,9 +31,9 @@ export function limitsOf(requested: RequestedResources | undefined): JobLimits {
 /** The value; 0 if it was not set. */
 function within(name: string, value: number, min: number, max: number, unit: string): number {
   if (value === 0 || (value >= min && value <= max)) return value;
-  throw new PlatformError('INVALID_ARGUMENT', {
-    field: `resources.${name}`,
-    value: `${value} ${unit}`,
-    limit: `${min} to ${max} ${unit}, or nothing for the default`,
-  });
+  throw invalidArgument(
+    `resources.${name}`,
+    `${value} ${unit}`,
+    `${min} to ${max} ${unit}, or nothing for the default`,
+  );
 }

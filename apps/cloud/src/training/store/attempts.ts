@@ -19,8 +19,7 @@ export async function findAttempt(
   const row = await db
     .selectFrom('trainingJob')
     .select(['orgId', 'id', 'state', 'runnerId', 'manifestSha256', 'scriptSha256', 'endedOn'])
-    .where('id', '=', jobId)
-    .where('attempt', '=', attempt)
+    .where((eb) => eb.and({ id: jobId, attempt }))
     .executeTakeFirst();
   if (!row || row.state === 'pending') return undefined;
   const isOver = row.state !== 'in_progress' && row.state !== 'canceling';

@@ -78,8 +78,7 @@ async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>)
   const rows = await db
     .selectFrom('trainingJob')
     .select(['kind', 'gpus', 'containerVersion as container', sql<number>`count(*)::integer`.as('count')])
-    .where('orgId', '=', row.orgId)
-    .where('state', '=', 'pending')
+    .where((eb) => eb.and({ orgId: row.orgId, state: 'pending' }))
     .where('ordinal', '<=', row.ordinal)
     .groupBy(['kind', 'gpus', 'containerVersion'])
     .execute();

@@ -125,8 +125,7 @@ const extend = (trx: Trx, row: JobRow, leaseUntil: number): Promise<JobRow> =>
   trx
     .updateTable('trainingJob')
     .set({ leaseUntil: at(leaseUntil) })
-    .where('orgId', '=', row.orgId)
-    .where('id', '=', row.id)
+    .where((eb) => eb.and({ orgId: row.orgId, id: row.id }))
     .returningAll()
     .executeTakeFirstOrThrow();
 

@@ -36,8 +36,7 @@ export async function writeReport(trx: Trx, row: JobRow, report: Report, now: nu
       progress: sql<number>`greatest(progress, ${report.progress}::double precision)`,
       ...(report.phase === '' || isLate ? {} : { etaMs: report.etaMs }),
     })
-    .where('orgId', '=', row.orgId)
-    .where('id', '=', row.id)
+    .where((eb) => eb.and({ orgId: row.orgId, id: row.id }))
     .execute();
   if (hasBegun || isQueuedFirst) await notifyOf(trx, row);
   await writeLogs(trx, row, row.attempt, report.logs);
@@ -84,8 +83,7 @@ export const readLogs = (
   db
     .selectFrom('trainingLog')
     .select(['attempt', 'sequence', 'time', 'level', 'message'])
-    .where('orgId', '=', key.orgId)
-    .where('jobId', '=', key.id)
+    .where((eb) => eb.and({ orgId: key.orgId, jobId: key.id }))
     .where(sql<boolean>`(attempt, sequence) > (${after.attempt}, ${after.sequence})`)
     .orderBy('attempt')
     .orderBy('sequence')
@@ -100,8 +98,6 @@ export const readMetrics = (
   db
     .selectFrom('trainingMetric')
     .select(['sequence', 'time', 'values'])
-    .where('orgId', '=', row.orgId)
-    .where('jobId', '=', row.id)
-    .where('attempt', '=', row.attempt)
+    .where((eb) => eb.and({ orgId: row.orgId, jobId: row.id, attempt: row.attempt }))
     .orderBy('sequence')
     .execute();

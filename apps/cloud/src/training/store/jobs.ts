@@ -46,8 +46,7 @@ async function lockedJob(trx: Trx, { orgId, id }: JobKey): Promise<JobRow> {
   const row = await trx
     .selectFrom('trainingJob')
     .selectAll()
-    .where('orgId', '=', orgId)
-    .where('id', '=', id)
+    .where((eb) => eb.and({ orgId, id }))
     .forUpdate()
     .executeTakeFirst();
   if (!row) throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: id });
@@ -90,11 +89,9 @@ export async function writeStep(trx: Trx, row: JobRow, job: Job, event: JobEvent
   const next = await trx
     .updateTable('trainingJob')
     .set(columnsOf(job, row, event, by.now))
-    .where('orgId', '=', row.orgId)
-    .where('id', '=', row.id)
+    .where((eb) => eb.and({ orgId: row.orgId, id: row.id }))
     // The row is locked; this guard also makes the statement fail if the caller passes a stale row.
-    .where('state', '=', row.state)
-    .where('attempt', '=', row.attempt)
+    .where((eb) => eb.and({ state: row.state, attempt: row.attempt }))
     .returningAll()
     .executeTakeFirstOrThrow();
   if (next.state !== row.state || next.attempt !== row.attempt) {
@@ -177,8 +174,7 @@ export async function setModel(
   await trx
     .updateTable('trainingJob')
     .set({ modelId, evaluation: evaluation ? JSON.stringify(evaluation) : null, changedOn: at(now) })
-    .where('orgId', '=', orgId)
-    .where('id', '=', id)
+    .where((eb) => eb.and({ orgId, id }))
     .execute();
 }
 

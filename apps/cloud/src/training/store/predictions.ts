@@ -55,8 +55,7 @@ export const findPredictions = (db: Database, dataset: DatasetKey, binaryIds: re
         )
         .selectAll('prediction')
         .select('binaryData.locationId')
-        .where('prediction.orgId', '=', dataset.orgId)
-        .where('prediction.datasetId', '=', dataset.id)
+        .where((eb) => eb.and({ 'prediction.orgId': dataset.orgId, 'prediction.datasetId': dataset.id }))
         .where('prediction.binaryId', 'in', [...binaryIds])
         .execute();
 

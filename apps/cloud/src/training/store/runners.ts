@@ -65,8 +65,7 @@ export function runnerNotes(db: Database, clock: Clock): RunnerNotes {
       await db
         .updateTable('runner')
         .set({ lastSeen: at(clock.wall()) })
-        .where('orgId', '=', orgId)
-        .where('id', '=', id)
+        .where((eb) => eb.and({ orgId, id }))
         .execute();
     },
   };

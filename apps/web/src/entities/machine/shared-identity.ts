@@ -11,7 +11,7 @@ export interface ComputerView {
 }
 
 export interface SharingView {
-  /** The computer whose status is shown, and that stays this machine. */
+  /** The computer that stays this machine. Its status is shown while it checks in. */
   kept: ComputerView;
   /** The computer that appeared last: a split makes it a machine of its own. */
   last: ComputerView;

@@ -1983,7 +1983,7 @@ export const SharingRunSchema: GenMessage<SharingRun> = /*@__PURE__*/
  */
 export type SharedIdentity = Message<"platform.fleet.v1.SharedIdentity"> & {
   /**
-   * By their first check. The report of the machine is that of the first one; a split makes the last one a machine of its own.
+   * By their first check. The report of the machine is that of the first one that checked in lately; a split makes the last one a machine of its own.
    *
    * @generated from field: repeated platform.fleet.v1.SharingRun runs = 1;
    */
