@@ -1,12 +1,11 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
-import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
-import { labelExamples, ofSplit, requireEnough } from './dataset.ts';
-import type { Example, LabelledDataset } from './dataset.ts';
-import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { ofSplit, requireEnough } from '@platform/trainer-engine/label-minimum';
+import { labelExamples, labelMinimum } from './dataset.ts';
+import type { Example } from './dataset.ts';
 import { loadImages } from './load-images.ts';
-import type { LoadedImages, PixelFiles, Sample } from './load-images.ts';
+import type { PixelFiles, Sample } from './load-images.ts';
 import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
 import type { Augmentation } from '@platform/trainer-engine/images';
 import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
@@ -15,17 +14,10 @@ import type { Progress } from '@platform/trainer-engine/progress';
 import { resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
 import { splitImages } from './split.ts';
+import type { PreparedImages } from '@platform/trainer-engine/split-with-copies';
 import type { Training } from '@platform/trainer-engine/training';
 
-export interface PreparedDataset {
-  labels: readonly string[];
-  train: readonly Sample[];
-  validation: readonly Sample[];
-  test: readonly Sample[];
-  skipped: readonly Skipped[];
-  /** Median of the images' shorter edges, in pixels. */
-  edge: number;
-  heldOut: HeldOutReport;
+export interface PreparedDataset extends PreparedImages<Sample> {
   /** Size of the images for random crops, in pixels. */
   largeSide: number;
   /** @param view - of an image of `largeSide`. Only images that the dataset has for training are stored so large; others are enlarged. */
@@ -63,7 +55,8 @@ export async function prepare(
     const taken = await loadImages(found.examples, folder, files, { width: threads, signal, onDone });
     const skipped = [...found.skipped, ...taken.skipped];
     reportSkipped(skipped, (code, message) => events.emit({ is: 'warning', code, message }));
-    requireUsable(found, taken);
+    requireReadable(taken.samples.length, taken.skipped);
+    requireEnough(labelMinimum, found.labels, found.examples, taken.samples);
     const large = new Set(ofSplit(taken.samples, 'train').map(({ index }) => index));
     const read = ({ index }: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array => files.exact.read(index, into);
     const { samples } = taken;
@@ -104,11 +97,6 @@ function drawing(
     drawUnchanged: ({ index }, into, offset) =>
       renderAugmentation(exact.read(index, scratch.exact), side, identityAugmentation(side), into, offset, side),
   };
-}
-
-function requireUsable({ labels, examples }: LabelledDataset, { samples, skipped }: LoadedImages): void {
-  requireReadable(samples.length, skipped);
-  requireEnough(labels, examples, samples);
 }
 
 const scaled = (view: Augmentation, by: number): Augmentation => ({
