@@ -13,11 +13,14 @@ interface Flags {
 export function adminDatabaseCommands(admin: Command, run: Run): void {
   admin
     .command('upgrade-database')
-    .description('bring the embedded database of a stopped server to the PostgreSQL of this version')
+    .description('upgrade the embedded database of a stopped server to the PostgreSQL version of this release')
     .option('--data-dir <folder>', 'data folder of the server (PLATFORM_DATA_DIR)')
-    .option('--old-programs <folder>', 'the version of the platform that wrote the database, or its PostgreSQL')
-    .option('--delete-old', 'delete the old databases of earlier upgrades instead')
-    .addHelpText('after', '\nThe old database is kept until --delete-old. A run that was cut off is repeated.')
+    .option('--old-programs <folder>', 'folder of the platform version that wrote the database, or of its PostgreSQL')
+    .option('--delete-old', 'delete the databases that earlier upgrades kept, and upgrade nothing')
+    .addHelpText(
+      'after',
+      '\nThe old database is kept until you run this with --delete-old. Repeat an interrupted upgrade.',
+    )
     .action(
       run(async ({ signal }, { dataDir, oldPrograms, deleteOld, json }: Flags) => {
         const args = ['--data-dir', dataDir ?? (process.env['PLATFORM_DATA_DIR'] || defaultDataFolder())];

@@ -7,7 +7,9 @@ import { installationCommands } from './admin-installation.ts';
 
 /** Commands for the host of the management server itself; they need no API key. */
 export function adminCommands(program: Command, run: Run): void {
-  const admin = program.command('admin').description('the management server on this host: install, upgrade, maintain');
+  const admin = program
+    .command('admin')
+    .description('install, upgrade and maintain the management server on this host');
   installationCommands(admin, run);
   adminBackupCommands(admin, run);
   adminDatabaseCommands(admin, run);

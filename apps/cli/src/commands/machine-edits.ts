@@ -10,7 +10,7 @@ export function machineEditCommands(machine: Command, run: Run): void {
   splitCommand(machine, run);
   machine
     .command('rename <machine> <name>')
-    .description('give a machine another name; its ID and its credentials stay')
+    .description('rename a machine; its ID and its credentials stay')
     .action(
       run(async ({ connection, output }, name: string, newName: string) => {
         const open = await connection();
@@ -23,9 +23,7 @@ export function machineEditCommands(machine: Command, run: Run): void {
 
   machine
     .command('migrate <machine>')
-    .description(
-      "offer platform-agent to another product's agent as its update; without this it gets no program of ours",
-    )
+    .description("offer platform-agent as an update to another product's agent; only this replaces that agent")
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -40,8 +38,8 @@ export function machineEditCommands(machine: Command, run: Run): void {
 
   machine
     .command('delete <machine>')
-    .description('delete a machine with its configuration and logs; its credentials end, its captured data stays')
-    .option('-y, --yes', 'do not ask')
+    .description('delete a machine with its configuration and logs and revoke its credentials; its captured data stays')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, name: string, flags: { yes?: boolean }) => {
         const open = await connection();

@@ -8,12 +8,14 @@ import { sharingRunJson, sharingRunText } from '../views/shared-identity.ts';
 export function splitCommand(machine: Command, run: Run): void {
   machine
     .command('split <machine>')
-    .description('of two computers that use its credentials, make the one that appeared last a machine of its own')
+    .description(
+      'when two hosts use the credentials of one machine, make the one that appeared last a machine of its own',
+    )
     .option(
       '--name <name>',
       'name of the new machine; default: the name of the machine with -2 or the next free number',
     )
-    .option('--without-config', 'let the new machine begin without a configuration in place of a copy')
+    .option('--without-config', 'start the new machine without a configuration instead of a copy')
     .action(
       run(async ({ connection, output }, name: string, options: { name?: string; withoutConfig?: boolean }) => {
         const open = await connection();
