@@ -18,18 +18,7 @@ export async function writeModelReports(
 ): Promise<void> {
   const { labels, cross_validation: crossValidation } = evaluation;
   const isSingle = evaluation.task === 'single_label_classification';
-  const input = {
-    name: 'image',
-    type: 'uint8',
-    shape: [1, side, side, 3],
-    layout: 'NHWC, RGB, stretched to this size',
-  };
-  const output = {
-    name: 'probability',
-    type: 'float32',
-    shape: [1, labels.length],
-    meaning: isSingle ? 'sums to 1: one of the labels is right' : 'of each label for itself',
-  };
+  const { input, output } = portsOf(side, labels.length, isSingle);
   const common = modelCardOf(job, evaluation, {
     license,
     ports: {
@@ -73,15 +62,33 @@ export async function writeModelReports(
     counts: `${train} training, ${validation} validation, ${test} test images, ${skipped} skipped.`,
     last: crossValidated === undefined ? [] : ['', '## Cross-validation', crossValidated],
   });
-  const points = isSingle
-    ? evaluation.curve.map(({ validation_accuracy: score, ...rest }) => ({ ...rest, score }))
-    : evaluation.curve.map(({ validation_micro_f1: score, ...rest }) => ({ ...rest, score }));
   await writeReports(outFolder, evaluation, {
     card: { ...common, ...(crossValidation && { cross_validation: crossValidation }) },
     text,
-    points: points.map(({ validation_loss: validationLoss, ...point }) => ({ ...point, validationLoss })),
+    points: pointsOf(evaluation).map(({ validation_loss: validationLoss, ...point }) => ({ ...point, validationLoss })),
     score: isSingle ? 'accuracy' : 'micro F1',
   });
+}
+
+const pointsOf = (evaluation: ClassifierEvaluation) =>
+  evaluation.task === 'single_label_classification'
+    ? evaluation.curve.map(({ validation_accuracy: score, ...rest }) => ({ ...rest, score }))
+    : evaluation.curve.map(({ validation_micro_f1: score, ...rest }) => ({ ...rest, score }));
+
+function portsOf(side: number, labels: number, isSingle: boolean) {
+  const input = {
+    name: 'image',
+    type: 'uint8',
+    shape: [1, side, side, 3],
+    layout: 'NHWC, RGB, stretched to this size',
+  };
+  const output = {
+    name: 'probability',
+    type: 'float32',
+    shape: [1, labels],
+    meaning: isSingle ? 'sums to 1: one of the labels is right' : 'of each label for itself',
+  };
+  return { input, output };
 }
 
 function scoreIn(evaluation: ClassifierEvaluation): Score | MultiLabelScore {

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
 import { ofSplit, requireEnough } from '@platform/trainer-engine/label-minimum';
-import { labelExamples, labelMinimum } from './dataset.ts';
+import { labelExamples, labelMinimum, requireSplit, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { loadImages } from './load-images.ts';
 import type { PixelFiles, Sample } from './load-images.ts';
@@ -13,9 +13,9 @@ import { mostCompared } from '@platform/trainer-engine/near-copies';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
-import { splitImages } from './split.ts';
-import type { PreparedImages } from '@platform/trainer-engine/split-with-copies';
+import type { PreparedImages, DecodedImages } from '@platform/trainer-engine/split-with-copies';
 import type { Training } from '@platform/trainer-engine/training';
+import { splitWithCopies } from '@platform/trainer-engine/split-with-copies';
 
 export interface PreparedDataset extends PreparedImages<Sample> {
   /** Size of the images for random crops, in pixels. */
@@ -143,4 +143,29 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const measured = heldOut || learning / 6;
   progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + measured * 0.016 * pixels });
   progress.plan('int8', { phase: 'evaluating', cost: 0.3 + (Math.min(learning, 64) + measured) * 0.012 * pixels });
+}
+
+/** Only of the same labels: images that are alike and have different labels are what the model must tell apart. */
+const isSameLabel = (a: Sample, b: Sample): boolean => a.classes.join() === b.classes.join();
+
+/** @throws PlatformError when the images are not enough to train on. */
+function splitImages(
+  training: Training,
+  images: Pick<DecodedImages<Sample>, 'samples' | 'side' | 'pixels'> & { labels: readonly string[] },
+  { recipe }: Recipe,
+  onDone: (share: number) => void,
+) {
+  const { labels, ...decoded } = images;
+  const described: DecodedImages<Sample> = {
+    ...decoded,
+    classesOf: ({ classes }) => classes,
+    isNegative: () => false,
+    mayBeCopies: isSameLabel,
+    mayBeOneScene: () => true,
+    // The probe alone needs no validation images: with test images, it can train on all others.
+    needsValidation: recipe !== 'probe',
+    withValidation: (samples) => withValidation(samples, training.job.seed),
+    requireSplit: (split) => requireSplit(labels, split),
+  };
+  return splitWithCopies(training, described, onDone);
 }

@@ -15,24 +15,7 @@ export async function writeModelReports(
   license: string,
 ): Promise<void> {
   const { labels, side, images, boxes, per_class, map50, map75, map } = evaluation;
-  const found = boxCount(side, labels.length);
-  const input = {
-    name: 'image',
-    type: 'uint8',
-    shape: [1, side, side, 3],
-    meaning: 'NHWC, RGB, stretched to this size',
-  };
-  const output = (name: string, meaning: string, ...values: number[]) => ({
-    name,
-    type: 'float32',
-    shape: [1, found, ...values],
-    meaning,
-  });
-  const outputs = [
-    output('location', 'xmin, ymin, xmax, ymax, 0 to 1', 4),
-    output('category', 'line of labels.txt, counted from 0'),
-    output('score', '0 to 1; 0 where a surer box of the label covers it'),
-  ];
+  const { input, outputs } = portsOf(side, labels.length);
   const card = modelCardOf(job, evaluation, {
     license,
     ports: {
@@ -76,6 +59,28 @@ export async function writeModelReports(
     score,
   }));
   await writeReports(outFolder, evaluation, { card, text, points, score: 'mAP50' });
+}
+
+function portsOf(side: number, labels: number) {
+  const found = boxCount(side, labels);
+  const input = {
+    name: 'image',
+    type: 'uint8',
+    shape: [1, side, side, 3],
+    meaning: 'NHWC, RGB, stretched to this size',
+  };
+  const output = (name: string, meaning: string, ...values: number[]) => ({
+    name,
+    type: 'float32',
+    shape: [1, found, ...values],
+    meaning,
+  });
+  const outputs = [
+    output('location', 'xmin, ymin, xmax, ymax, 0 to 1', 4),
+    output('category', 'line of labels.txt, counted from 0'),
+    output('score', '0 to 1; 0 where a surer box of the label covers it'),
+  ];
+  return { input, outputs };
 }
 
 /** One sentence about the model's quality. */

@@ -1,14 +1,14 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors/errors';
-import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
+import type { DetectionEvaluation, NetworkChoice } from '@platform/contract/job/evaluation';
 import { splits } from '@platform/contract/job/job';
 import { metadataOf, releaseArray, writeModels } from '@platform/trainer-engine/model-file';
 import type { ModelOnDisk, ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
 import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
 import { mostCompared } from '@platform/trainer-engine/near-copies';
-import { Progress } from '@platform/trainer-engine/progress';
+import { Progress, round } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
 import { openDevice, warnOfUnknown } from '@platform/trainer-engine/training';
 import type { Training } from '@platform/trainer-engine/training';
@@ -27,8 +27,7 @@ import { shapeOf } from './training-run.ts';
 import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 import { measure, runTrainedDetector } from './measure.ts';
-import type { Models } from './measure.ts';
-import { reportNetworks } from './network-reports.ts';
+import type { Models, Measurements } from './measure.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
@@ -36,6 +35,7 @@ import { writeModelReports } from './model-card.ts';
 import { readDetector } from './feature-maps.ts';
 import { chooseThresholds } from './thresholds.ts';
 import { rescoringViews } from './train-rescoring.ts';
+import type { ComparedNetworks } from './choose-rescoring.ts';
 
 /** @throws PlatformError when the dataset or the arguments are invalid. */
 export async function train(training: Training, tmp: string): Promise<DetectionEvaluation> {
@@ -167,4 +167,26 @@ async function writeFiles(
 function filesIn(folder: string, { onnx, tflite }: ModelsOnDisk): Pick<Models, 'onnx' | 'tflite'> {
   const pathOf = ({ file }: ModelOnDisk): string => path.join(folder, file);
   return { onnx: pathOf(onnx), tflite: tflite && pathOf(tflite) };
+}
+
+function reportNetworks(
+  compared: ComparedNetworks,
+  stage: Stage,
+  exported: ModelsOnDisk,
+  { medianMs, alternative }: Pick<Measurements, 'medianMs' | 'alternative'>,
+): NetworkChoice {
+  const delivered = { bytes: exported.onnx.size_bytes, medianMs };
+  const candidates = compared.candidates.map(({ recipe, detector, seconds, validation_score }) => {
+    const cost = recipe === compared.chosen ? delivered : alternative;
+    return {
+      recipe,
+      name: detector.name,
+      stage,
+      size_bytes: cost?.bytes ?? 0,
+      latency_ms: round(cost?.medianMs ?? 0),
+      seconds,
+      validation_score,
+    };
+  });
+  return { ...compared, candidates };
 }

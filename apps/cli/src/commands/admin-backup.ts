@@ -45,6 +45,27 @@ export function adminBackupCommands(admin: Command, run: Run): void {
       '\nPLATFORM_BACKUP_PASSPHRASE encrypts the keys. DATABASE_URL selects a database of your own.',
     )
     .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('backup', dir, flags, signal))));
+  restoreCommand(admin, run);
+  admin
+    .command('verify <dir>')
+    .description('read every file of the backups in a folder and check its hash')
+    .option('--snapshot <name or number>', 'snapshot to verify (default: all)')
+    .option(...keys)
+    .option(...backupKey)
+    .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
+  admin
+    .command('backup-key <file>')
+    .description(
+      'write the key file that authenticates backups of this installation; a restore on another host needs it',
+    )
+    .option(...dataDir)
+    .action(
+      run(async ({ signal }, file: string, flags: Flags) => void (await start('backup-key', file, flags, signal))),
+    );
+  scheduledCommand(admin, run);
+}
+
+function restoreCommand(admin: Command, run: Run): void {
   admin
     .command('restore <dir>')
     .description('restore a snapshot into a new or empty data folder')
@@ -77,23 +98,6 @@ export function adminBackupCommands(admin: Command, run: Run): void {
         output.text(`The server is ready with the restored data. The data before are in ${kept}; remove them later.`);
       }),
     );
-  admin
-    .command('verify <dir>')
-    .description('read every file of the backups in a folder and check its hash')
-    .option('--snapshot <name or number>', 'snapshot to verify (default: all)')
-    .option(...keys)
-    .option(...backupKey)
-    .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
-  admin
-    .command('backup-key <file>')
-    .description(
-      'write the key file that authenticates backups of this installation; a restore on another host needs it',
-    )
-    .option(...dataDir)
-    .action(
-      run(async ({ signal }, file: string, flags: Flags) => void (await start('backup-key', file, flags, signal))),
-    );
-  scheduledCommand(admin, run);
 }
 
 /** What the unit of the timer runs. */
