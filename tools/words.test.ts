@@ -38,6 +38,12 @@ const rows: [file: string, text: string, words: string[]][] = [
   ],
   ['apps/agent/src/a.ts', 'outputs.release(); fetchRelease(version);', []],
   ['apps/agent/src/endpoints/a.ts', 'await link.submit(entered);', ['link: pipe']],
+  ['apps/agent/src/a.ts', 'export interface PollParts { partId: string }', ['part: not a host']],
+  ['apps/agent/src/a.ts', "import { SystemParts } from './system-parts.ts';", ['part: not a host']],
+  ['apps/cloud/src/a.ts', "export type PartRow = Row; import { ownPart } from './part-access.ts';", []],
+  ['packages/kit/src/a.ts', 'export function tagPart(text: string) {}', ['part: not a host']],
+  ['packages/contract/src/a.ts', 'export const partIdLength = 36, start = 1;', []],
+  ['packages/contract/src/gen/a.ts', 'export type RobotPart = Message;', []],
   ['apps/agent/src/endpoints/a.ts', '<link rel="stylesheet" href="/portal.css" />', []],
 ];
 for (const [file, text, words] of rows) {

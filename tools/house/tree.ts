@@ -41,6 +41,10 @@ export const unitOf = (file: string): string =>
     .slice(0, /^(e2e|tools)\//.test(file) ? 1 : 2)
     .join('/');
 
+/** Whether a path lies in a folder; `node:` holds all modules of Node. */
+export const within = (to: string, place: string): boolean =>
+  to === place || to.startsWith(place.endsWith(':') ? place : `${place}/`);
+
 export interface Import {
   readonly to: string;
   readonly isType: boolean;

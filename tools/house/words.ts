@@ -87,7 +87,7 @@ const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, stand
 
 /**
  * Words that have one meaning, and the names that gave them a second one: a machine is one of a fleet, a release is software,
- * a link leads to the management server. They count in the files that match.
+ * a link leads to the management server, a part is the host of a machine. They count in the files that match.
  */
 const takenNames: readonly (readonly [name: string, files: RegExp, pattern: RegExp, standard: string])[] = [
   [
@@ -107,6 +107,18 @@ const takenNames: readonly (readonly [name: string, files: RegExp, pattern: RegE
     /^apps\/agent\/src\/endpoints\/.*\.ts$/,
     /\bAgentLink\b|\bagentLink\b|\blink\.(?:view|submit|tell)\b|from '\.\/link\.ts'/g,
     'AgentPipe, pipe',
+  ],
+  [
+    'part: not a host',
+    /^(?:apps|packages)\/[^/]+\/src\/(?!gen\/).*\.tsx?$/,
+    /\bexport (?:interface|type) \w*Parts\b|from '[^']*-parts\.ts'/g,
+    'Options, Deps, component, section, or a noun of the subject',
+  ],
+  [
+    'part: not a host',
+    /^packages\/(?:contract|kit)\/src\/(?!gen\/).*\.ts$/,
+    /\bexport (?:async )?(?:function\*?|const|class|interface|type) (?:\w*[a-z])?[pP]art(?:s|(?!Id)[A-Z]\w*)?\b/g,
+    'Options, Deps, component, section, or a noun of the subject',
   ],
 ];
 

@@ -21,11 +21,11 @@ import { version } from './version.ts';
 import { run } from './world.ts';
 
 const globalOptions = [
-  ['--url <url>', 'management server (PLATFORM_URL)'],
+  ['--url <url>', 'URL of the management server (PLATFORM_URL)'],
   ['--api-key-id <id>', 'API key ID (PLATFORM_API_KEY_ID)'],
   ['--api-key <key>', 'API key (PLATFORM_API_KEY)'],
-  ['--org <id or name>', 'organization, when the key belongs to several'],
-  ['--json', 'one JSON document on stdout'],
+  ['--org <id or name>', 'organization; needed if the key belongs to several'],
+  ['--json', 'print one JSON document on stdout'],
 ] as const;
 
 /** The command and all its subcommands. */
@@ -74,7 +74,7 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
   adminCommands(program, run);
   const upCommand = program
     .command('up')
-    .description('start management server, demo machine and runner here, and show them working (npm start)')
+    .description('start a management server, a demo machine and a runner on this host (npm start)')
     .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
@@ -96,7 +96,7 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
   for (const [flags, words] of globalOptions) program.option(flags, words);
   program
     .command('help [command...]')
-    .description('help for a command; exit-codes: what the program ends with')
+    .description('show help for a command, or for exit-codes')
     .action((names: string[]) => {
       if (names[0] === 'exit-codes') return void process.stdout.write(`${exitCodesHelp}\n`);
       const found = names.reduce<Command | undefined>(

@@ -17,24 +17,25 @@ import { verifyBackup } from './backup/verify.ts';
 import { deleteOldDatabases, upgradeDatabase } from './database-upgrade/upgrade-database.ts';
 
 const shared = {
-  words: { type: 'rest', words: 'DIR', description: 'The folder of the backups.' },
-  json: { type: 'boolean', default: false, description: 'One JSON document on stdout.' },
+  words: { type: 'rest', words: 'DIR', description: 'Folder of the backups.' },
+  json: { type: 'boolean', default: false, description: 'Print one JSON document on stdout.' },
 } as const;
 const data = {
-  dataDir: { type: 'string', default: '.platform', description: 'Data folder of the server, or of npm start.' },
+  dataDir: { type: 'string', default: '.platform', description: 'Data folder of the server or of npm start.' },
   databaseUrl: {
     type: 'secret',
-    description: 'PostgreSQL of the server, if it does not use the embedded one. Also DATABASE_URL.',
+    description: 'URL of the PostgreSQL of the server, if it does not use the embedded one (DATABASE_URL).',
   },
   backupPassphrase: {
     type: 'secret',
     isVerbatim: true,
-    description: 'Encrypts the keys of the backup, and opens them. Best as PLATFORM_BACKUP_PASSPHRASE.',
+    description:
+      'Passphrase that encrypts and decrypts the keys of the backup. Preferably set PLATFORM_BACKUP_PASSPHRASE instead.',
   },
 } as const;
 const trust = {
-  backupKey: { type: 'string', description: 'Key file of the installation, which proves that it made the backup.' },
-  hostKey: { type: 'string', description: 'The same, of the server on this host: used if it is there.' },
+  backupKey: { type: 'string', description: 'Key file that authenticates backups of the installation.' },
+  hostKey: { type: 'string', description: 'Key file of the server on this host; used if it exists.' },
 } as const;
 const snapshot = { type: 'string', description: 'Name or number of the snapshot (default: the newest).' } as const;
 
@@ -42,36 +43,37 @@ const tables = {
   backup: {
     ...shared,
     ...data,
-    keep: { type: 'number', min: 1, description: 'Remove all snapshots but the newest N.' },
-    keysTo: { type: 'string', description: 'File for the keys, away from the rest of the backup.' },
+    keep: { type: 'number', min: 1, description: 'Number of newest snapshots to keep; older ones are removed.' },
+    keysTo: { type: 'string', description: 'File for the keys, separate from the rest of the backup.' },
     everyHours: {
       type: 'number',
       min: 0.001,
-      description: 'Only if the newest backup is older than that. A failure is noted for the server: for a timer.',
+      description:
+        'For a timer: back up only if the newest backup is older than this number of hours, and record a failure for the server.',
     },
   },
   restore: {
     ...shared,
     ...data,
     snapshot,
-    keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
+    keys: { type: 'string', description: 'File with the keys, if they are separate from the rest of the backup.' },
     ...trust,
-    acceptDamaged: { type: 'boolean', default: false, description: 'Restore without the files that are damaged.' },
+    acceptDamaged: { type: 'boolean', default: false, description: 'Restore without damaged files.' },
     acceptUnauthenticated: {
       type: 'boolean',
       default: false,
-      description: 'Restore although nothing proves that the installation made the backup.',
+      description: 'Restore even if the backup cannot be authenticated.',
     },
   },
   verify: {
     ...shared,
-    snapshot: { ...snapshot, description: 'Name or number of the snapshot (default: all).' },
-    keys: { type: 'string', description: 'File with the keys, if they are kept away from the rest of the backup.' },
+    snapshot: { ...snapshot, description: 'Name or number of the snapshot to verify (default: all).' },
+    keys: { type: 'string', description: 'File with the keys, if they are separate from the rest of the backup.' },
     ...trust,
   },
   'backup-key': {
     ...shared,
-    words: { type: 'rest', words: 'FILE', description: 'The key file.' },
+    words: { type: 'rest', words: 'FILE', description: 'Path of the new key file.' },
     dataDir: data.dataDir,
   },
   'upgrade-database': {
@@ -79,12 +81,12 @@ const tables = {
     dataDir: data.dataDir,
     oldPrograms: {
       type: 'string',
-      description: 'Folder of the version of the platform that wrote the database, or of its PostgreSQL.',
+      description: 'Folder of the platform version that wrote the database, or of its PostgreSQL.',
     },
     deleteOld: {
       type: 'boolean',
       default: false,
-      description: 'Delete the old databases of earlier upgrades instead.',
+      description: 'Delete the databases that earlier upgrades kept, and upgrade nothing.',
     },
   },
   database: { json: shared.json, dataDir: data.dataDir, databaseUrl: data.databaseUrl },
@@ -92,9 +94,13 @@ const tables = {
     json: shared.json,
     dataDir: data.dataDir,
     databaseUrl: data.databaseUrl,
-    markOnly: { type: 'boolean', default: false, description: 'Do not ask the database which files there must be.' },
-    adopt: { type: 'boolean', default: false, description: 'Mark the folder as that of this installation.' },
-    acceptMissing: { type: 'boolean', default: false, description: 'With --adopt: also if files are missing.' },
+    markOnly: {
+      type: 'boolean',
+      default: false,
+      description: 'Check only the mark of the folder, not the files that the database names.',
+    },
+    adopt: { type: 'boolean', default: false, description: 'Mark the folder as belonging to this installation.' },
+    acceptMissing: { type: 'boolean', default: false, description: 'With --adopt: accept missing files.' },
   },
 } as const;
 type Name = keyof typeof tables;

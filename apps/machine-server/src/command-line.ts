@@ -32,10 +32,10 @@ const table = {
     default: 5,
     min: 0.1,
     max: 3600,
-    description: 'How often to ask for the configuration.',
+    description: 'Seconds between two requests for the configuration.',
   },
   debug: { type: 'boolean', default: false, description: 'Log at level debug.' },
-  version: { type: 'boolean', default: false, description: 'Print version and program name as JSON, and end.' },
+  version: { type: 'boolean', default: false, description: 'Print program name and version as JSON, and exit.' },
 } as const;
 
 /** Accepts `-config FILE` like `--config FILE`: agents start a machine server with the short form. @throws Usage */

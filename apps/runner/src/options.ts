@@ -13,46 +13,46 @@ const workTable = {
     default: 10,
     min: 0,
     max: 600,
-    description: 'How long a trainer may take to end after the request, before it is killed.',
+    description: 'Seconds that a trainer has to end after a stop request, before it is killed.',
   },
-  keepJobs: { type: 'boolean', description: 'Keep the folders of jobs that have ended, to look at them.' },
+  keepJobs: { type: 'boolean', description: 'Keep the folders of ended jobs for inspection.' },
   debug: { type: 'boolean', description: 'Log at level debug.' },
   logFormat: {
     type: 'string',
     choices: ['text', 'json'],
     default: 'text',
-    description: 'Form of the lines on stderr.',
+    description: 'Format of the log on stderr.',
   },
   trainerSandbox: {
     type: 'boolean',
     default: true,
-    description: 'Run built-in trainers in a sandbox where bubblewrap works.',
+    description: 'Run built-in trainers in a sandbox if bubblewrap works on this host.',
   },
   trainerNice: {
     type: 'number',
     default: defaultTrainerNice,
     min: 0,
     max: 19,
-    description: 'Nice value of built-in trainers. 0 on a host that does nothing else.',
+    description: 'Nice value of built-in trainers. Use 0 on a dedicated host.',
   },
   ...scriptTable,
 } as const satisfies OptionTable;
 
 const table = {
-  url: { type: 'string', description: 'Address of the management server, such as http://127.0.0.1:8080.' },
-  runnerToken: { type: 'secret', description: 'An API key with the runner role, as <key id>:<key>.' },
-  apiKeyId: { type: 'string', description: 'Or the two parts of it: its ID …' },
-  apiKey: { type: 'secret', description: '… and the key.' },
+  url: { type: 'string', description: 'URL of the management server, such as http://127.0.0.1:8080.' },
+  runnerToken: { type: 'secret', description: 'API key with the role runner, as <key id>:<key>.' },
+  apiKeyId: { type: 'string', description: 'ID of the API key, instead of --runner-token.' },
+  apiKey: { type: 'secret', description: 'The API key of --api-key-id.' },
   folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, image cache, identity.' },
-  jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Most jobs at a time on this host.' },
-  optionsFile: { type: 'string', description: 'JSON file with more options, in snake_case; the place for the key.' },
+  jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Maximum number of concurrent jobs on this host.' },
+  optionsFile: { type: 'string', description: 'JSON file with options in snake_case. Preferably store the key here.' },
   ...workTable,
   ...engineTable,
 } as const satisfies OptionTable;
 
 const attemptTable = {
-  order: { type: 'string', default: '-', description: 'File with the order of the attempt; -: standard input.' },
-  folder: { type: 'string', description: 'Folder for jobs and the image cache; else a temporary one.' },
+  order: { type: 'string', default: '-', description: 'File that describes the attempt; -: standard input.' },
+  folder: { type: 'string', description: 'Folder for jobs and the image cache (default: a temporary one).' },
   ...workTable,
 } as const satisfies OptionTable;
 

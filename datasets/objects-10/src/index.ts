@@ -4,8 +4,6 @@
  */
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
-import { seeded } from './random.ts';
-import type { Random } from './random.ts';
 import { backgrounds, cutOuts, isPlausible } from './sources.ts';
 import type { Background, CutOut, Split } from './sources.ts';
 
@@ -111,4 +109,18 @@ export async function* composeObjects10({
       }
     }
   }
+}
+
+type Random = () => number;
+
+/** mulberry32 over a hash of the parts: 0 ≤ x < 1. Same parts, same numbers. */
+function seeded(...parts: (string | number)[]): Random {
+  let state = 0x811c9dc5;
+  for (const byte of Buffer.from(parts.join('\n'))) state = Math.imul(state ^ byte, 0x01000193);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

@@ -35,15 +35,6 @@ test('dataset.jsonl: labels, boxes and the split by path', async () => {
   ]);
 });
 
-test('an export of before, with the split among the labels, is understood', async () => {
-  const tagged = {
-    classification_annotations: [{ annotation_label: 'cup' }, { annotation_label: 'split:validation' }],
-  };
-  assert.deepEqual(await read(['data/x.jpg'], lines({ image_path: 'data/x.jpg', ...tagged })), [
-    ['data/x.jpg', ['cup'], 'validation', []],
-  ]);
-});
-
 test('paths are found by their end where only one image can be meant', async () => {
   const of = (path: string, label: string) => ({
     image_path: path,

@@ -6,7 +6,7 @@ import type { NetworkChoice, NetworkReport } from '@platform/contract/job/evalua
 import { choiceBy, conflictWith, meanScore, pairedGain, timedImages } from '@platform/trainer-engine/choose-network';
 import type { Events } from '@platform/trainer-engine/events';
 import { hasSecondNetwork } from '@platform/trainer-engine/job-arguments';
-import { requireSmallEnough } from '@platform/trainer-engine/model-size';
+import { requireSmallEnough, modelBytesOf } from '@platform/trainer-engine/model-size';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { bothNames } from '@platform/trainer-engine/pretrained/side-by-side';
 import { round } from '@platform/trainer-engine/progress';
@@ -18,12 +18,13 @@ import { runOnnxModel } from './exported-model.ts';
 import type { OutputKind } from './head.ts';
 import type { Sample } from './load-images.ts';
 import { chooseThresholds } from './multi-score.ts';
-import { estimateModelBytes } from './networks.ts';
 import { outputOf } from './objective.ts';
 import { argmax } from './score.ts';
 import type { EvaluatedImage } from './score.ts';
 import { trainModel } from './train-model.ts';
 import type { TrainedModel, TrainingRun } from './train-model.ts';
+import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
+import { headOf } from './head.ts';
 
 type ExportedWith = Pick<Classifier, 'metadata' | 'unlike'>;
 
@@ -192,4 +193,20 @@ export function imageScores(evaluated: readonly EvaluatedImage[], output: Output
     const hits = found.filter((k) => classes.includes(k)).length;
     return classes.length + found.length === 0 ? 1 : (2 * hits) / (classes.length + found.length);
   });
+}
+
+/** Upper estimate of the size of a model file with these networks. */
+function estimateModelBytes(
+  networks: readonly Backbone[],
+  output: OutputKind,
+  geometry: { side: number; classes: number },
+): number {
+  const counts = networks.flatMap((network) => {
+    const { parameters } = headOf(network, output, geometry);
+    return [
+      ...network.layers.map((layer) => (layer.is === 'conv' ? layer.weights.length + layer.bias.length : 0)),
+      ...parameters.map(({ shape }) => shape[0] * (shape[1] + 1)),
+    ];
+  });
+  return modelBytesOf(counts.reduce((a, b) => a + b, 0));
 }

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatasetLine, Split } from '@platform/contract/job/job';
+import { labelAdvice, ofSplit, requireEnough } from '@platform/trainer-engine/label-minimum';
 import {
-  advice,
   classWeights,
   hasSameBalance,
   labelExamples,
+  labelMinimum,
   labelWeights,
-  ofSplit,
-  requireEnough,
   requireSplit,
   withValidation,
 } from './dataset.ts';
@@ -64,7 +63,7 @@ test('without requested labels every label that occurs is one; too few unknown i
 
 function checkOf(lines: DatasetLine[]): () => void {
   const { labels, examples } = labelExamples(lines, [], single);
-  return () => requireEnough(labels, examples);
+  return () => requireEnough(labelMinimum, labels, examples);
 }
 
 test('what cannot be learnt is refused with the label and the counts', () => {
@@ -118,10 +117,10 @@ test('class weights even out, up to a limit, with mean 1', () => {
 
 test('advice names thin and unequal classes', () => {
   const { labels, examples } = labelExamples([...many(40, 0, ['a']), ...many(4, 50, ['b'])], [], single);
-  assert.deepEqual(advice(labels, examples), [
-    '"b" has 4 images; 10 or more make it reliable.',
-    '"a" has 40 images, "b" only 4: add to the latter.',
-  ]);
+  assert.deepEqual(
+    labelAdvice(labels, (label) => labelMinimum.count(examples, label), 'images'),
+    ['"b" has 4 images; 10 or more make it reliable.', '"a" has 40 images, "b" only 4: add to the latter.'],
+  );
 });
 
 test('any number of labels per image: all requested ones, and unknown where there is none', () => {

@@ -1,10 +1,11 @@
 /** Maps the lines of dataset.jsonl to classes and splits. */
 import { PlatformError } from '@platform/contract/errors/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job/job';
-import type { DatasetLine, Split } from '@platform/contract/job/job';
+import type { DatasetLine } from '@platform/contract/job/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { unitWithCopies } from '@platform/trainer-engine/held-out';
-import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
+import { moveToValidation, requireTraining, TrainingUnits } from '@platform/trainer-engine/label-minimum';
+import type { LabelMinimum, SamplesBySplit } from '@platform/trainer-engine/label-minimum';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
 /** One label per image, or any number of labels. */
@@ -55,60 +56,23 @@ export function labelExamples(lines: readonly DatasetLine[], wanted: readonly st
   return { labels, examples, skipped };
 }
 
-/**
- * @param decoded - the examples whose image could be decoded.
- * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_IMAGES when the images are not enough to train
- *   on.
- */
-export function requireEnough(
-  labels: readonly string[],
-  examples: readonly Example[],
-  decoded: readonly Example[] = examples,
-): void {
-  const training = decoded.filter(({ line }) => line.split !== 'test');
-  if (training.length === 0) {
-    const all = decoded.length;
-    throw new PlatformError('DATASET_EMPTY', {
-      problem: all === 0 ? 'it is empty' : `its ${all} images are all for the test`,
-    });
-  }
-  if (labels.length < 2) throw new PlatformError('TOO_FEW_LABELS', { limit: 2, count: labels.length });
-  for (const [index, label] of labels.entries()) {
-    const [all, readable] = [countOf(examples, index), countOf(decoded, index)];
-    const count = countOf(training, index);
-    requireCount(
-      'TOO_FEW_IMAGES',
-      { label, count, limit: minImages },
-      { 'are in the test': readable - count, 'cannot be decoded': all - readable },
-    );
-  }
-}
+/** What a classifier needs of each label. */
+export const labelMinimum: LabelMinimum<Example> = {
+  code: 'TOO_FEW_IMAGES',
+  labels: 2,
+  least: minImages,
+  leastTraining: minTraining,
+  count: (examples, label) => examples.filter(({ classes }) => classes.includes(label)).length,
+  unreadable: 'cannot be decoded',
+};
 
-/**
- * Validation images may be chosen by users or by group, so a label may have none to learn from.
- *
- * @throws PlatformError TOO_FEW_IMAGES, or NOTHING_HELD_OUT: a model without a score would not be checked at all.
- */
-export function requireSplit(
-  labels: readonly string[],
-  split: { train: readonly Example[]; validation: readonly Example[]; test: readonly Example[] },
-): void {
-  for (const [index, label] of labels.entries()) {
-    const [validation, test] = [countOf(split.validation, index), countOf(split.test, index)];
-    const count = countOf(split.train, index);
-    requireCount(
-      'TOO_FEW_IMAGES',
-      { label, count, limit: minTraining },
-      { 'are for validation': validation, 'are in the test': test },
-    );
-  }
-  if (split.validation.length + split.test.length === 0)
-    throw new PlatformError('NOTHING_HELD_OUT', { problem: noUnits });
+/** @throws PlatformError TOO_FEW_IMAGES, or NOTHING_HELD_OUT: a model without a score would not be checked at all. */
+export function requireSplit(labels: readonly string[], split: SamplesBySplit<Example>): void {
+  requireTraining(labelMinimum, labels, split);
+  if (split.validation.length + split.test.length > 0) return;
+  const problem = 'each label has fewer than 3 groups or different images';
+  throw new PlatformError('NOTHING_HELD_OUT', { problem });
 }
-const noUnits = 'each label has fewer than 3 groups or different images';
-
-const countOf = (examples: readonly Example[], label: number): number =>
-  examples.filter(({ classes }) => classes.includes(label)).length;
 
 /**
  * Use 1/8 of the training images for validation: with little data, training on an image is worth more than validating
@@ -133,15 +97,8 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
     const left = [...own.difference(units.taken)].toSorted();
     for (const unit of shuffled(left, random)) if (missing > 0 && units.take(unit, minTraining)) missing--;
   }
-  return examples.map((one) =>
-    one.line.split === 'train' && units.taken.has(unitWithCopies(one))
-      ? { ...one, line: { ...one.line, split: 'validation' as const } }
-      : one,
-  );
+  return moveToValidation(examples, unitWithCopies, units.taken);
 }
-
-export const ofSplit = <E extends Example>(examples: readonly E[], split: Split): E[] =>
-  examples.filter(({ line }) => line.split === split);
 
 function countsOf(examples: readonly Example[], classes: number): number[] {
   const counts = Array.from({ length: classes }, () => 0);
@@ -178,21 +135,4 @@ export function labelWeights(examples: readonly Example[], classes: number): num
   return countsOf(examples, classes).map((count) =>
     count === 0 ? 1 : Math.min(4, Math.max(1, Math.sqrt((examples.length - count) / count))),
   );
-}
-
-/** Suggestions for the user who labelled the images, the most useful first. */
-export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
-  const found = countsOf(examples, labels.length);
-  const counts = labels.map((label, index) => ({ label, count: found[index] ?? 0 }));
-  const suggestions = counts
-    .filter(({ count }) => count < 10)
-    .map(({ label, count }) => `"${label}" has ${count} images; 10 or more make it reliable.`);
-  const ordered = counts.toSorted((a, b) => b.count - a.count);
-  const [most, least] = [ordered.at(0), ordered.at(-1)];
-  if (most && least && most.count > 3 * least.count) {
-    suggestions.push(
-      `"${most.label}" has ${most.count} images, "${least.label}" only ${least.count}: add to the latter.`,
-    );
-  }
-  return suggestions;
 }

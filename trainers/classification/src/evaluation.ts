@@ -9,9 +9,8 @@ import type {
 import { withIntervals } from '@platform/contract/job/confidence';
 import { labelsAbove } from '@platform/contract/job/model-output';
 import { round } from '@platform/trainer-engine/progress';
-import type { Int8Result } from '@platform/trainer-engine/int8/export';
-import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
+import type { ReportInput } from '@platform/trainer-engine/report';
 import { withScoreWarnings } from '@platform/trainer-engine/score-warnings';
 import type { Sample } from './load-images.ts';
 import type { Unlike } from './find-unlike.ts';
@@ -24,20 +23,15 @@ import type { EvaluatedImage } from './score.ts';
 
 export type ClassifierEvaluation = Evaluation | MultiLabelEvaluation;
 
-export interface EvaluationInput extends TrainingRun {
+export interface EvaluationInput extends TrainingRun, Pick<ReportInput, 'exported' | 'int8' | 'advice' | 'seconds'> {
   trained: TrainedModel;
   /** Set for multi-label classification. */
   thresholds: ReadonlyMap<Stage, readonly number[]> | undefined;
   /** Undefined for multi-label classification. */
   unlike: Unlike | undefined;
-  exported: ModelsOnDisk;
-  int8: Int8Result;
   /** Recipes `auto` and `accurate` only. */
   networks?: NetworkChoice | undefined;
   measured: Measurements;
-  advice: string[];
-  /** Duration since the start of the trainer. */
-  seconds: number;
 }
 
 const maxWorst = 20;

@@ -1,10 +1,10 @@
 /** Gradient descent on augmented views; validation selects the weights to keep. */
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
+import { gradientBuffers, parameterFeeds } from '@platform/trainer-engine/autodiff/feeds';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Random } from '@platform/trainer-engine/random';
 import { shuffled } from '@platform/trainer-engine/random';
-import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
-import { parameterFeeds } from './inference.ts';
+import type { Session } from '@platform/trainer-engine/runtime';
 import { weightColumns } from './network.ts';
 import type { OutputKind, Weights } from './head.ts';
 import type { Validation } from './objective.ts';
@@ -76,15 +76,6 @@ class WeightAverage {
   }
 }
 
-/** Buffers for the results of a step, reused by all steps. */
-export function allocateGradients(tape: Tape): Record<string, FloatFeed> {
-  const into: Record<string, FloatFeed> = { loss: { data: new Float32Array(1), dims: [] } };
-  for (const [name, { values, shape }] of tape.parameters) {
-    into[`d_${name}`] = { data: new Float32Array(values.length), dims: shape };
-  }
-  return into;
-}
-
 /**
  * Trains the parameters of the tape. It keeps the last epoch whose validation loss is within one standard error of the
  * lowest. With few images, chance would otherwise choose among the epochs, and later epochs with their small steps are
@@ -102,12 +93,12 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuneResult | und
   const targets = new Float32Array(batch * classes);
   const weights = new Float32Array(batch * columns);
   const feeds = {
-    ...parameterFeeds(tape.parameters),
+    ...parameterFeeds(tape),
     image: { data: image, dims: [batch, side, side, 3] },
     targets: { data: targets, dims: [batch, classes] },
     weights: { data: weights, dims: [batch, columns] },
   };
-  const gradients = allocateGradients(tape);
+  const gradients = { loss: { data: new Float32Array(1), dims: [] }, ...gradientBuffers(tape) };
   let found: FineTuneResult | undefined;
   let best: Validation | undefined;
   for (let epoch = 1; epoch <= epochs; epoch++) {

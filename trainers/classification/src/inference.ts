@@ -1,8 +1,7 @@
 /** Forward passes of the network, in batches. */
-import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
 import type { Feed, Session } from '@platform/trainer-engine/runtime';
 import { sizeOf } from './head.ts';
-import type { Feature, Weights } from './head.ts';
+import type { Feature } from './head.ts';
 import { featureName } from './network.ts';
 
 export interface InferenceNetwork {
@@ -11,15 +10,6 @@ export interface InferenceNetwork {
   side: number;
   features: readonly Feature[];
   classes: number;
-}
-
-/** @param weights - a missing one has the value of its parameter. */
-export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>, weights?: Weights): Record<string, Feed> {
-  const feeds: Record<string, Feed> = {};
-  for (const [name, { values, shape }] of parameters) {
-    feeds[name] = { data: weights?.get(name) ?? values, dims: shape };
-  }
-  return feeds;
 }
 
 export interface InferenceResult {

@@ -1,4 +1,5 @@
 /** The linear probe: trains the head on features of the frozen network, which are computed once. */
+import { parameterFeeds } from '@platform/trainer-engine/autodiff/feeds';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { openSession } from '@platform/trainer-engine/runtime';
@@ -171,9 +172,7 @@ export async function trainLinearProbe(
   // The loss is a mean over a batch and, with several labels, over the labels.
   const share = (batch * columns) / features.count;
   const feeds = feedsOf(rows, head, columns);
-  const parameterFeeds = Object.fromEntries(
-    [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
-  );
+  const parameters = parameterFeeds(tape);
   const adam = new Map([...tape.parameters].map(([name, { values }]) => [name, new FullBatchAdam(values.length)]));
   for (let t = 1; t <= steps; t++) {
     const gradients = new Map(
@@ -184,7 +183,7 @@ export async function trainLinearProbe(
     );
     for (const one of feeds) {
       signal?.throwIfAborted();
-      const results = await session.run({ ...one, ...parameterFeeds });
+      const results = await session.run({ ...one, ...parameters });
       for (const [name, sum] of gradients) {
         for (const [i, d] of results(`d_${name}`).entries()) sum[i] = (sum[i] ?? 0) + d * share;
       }

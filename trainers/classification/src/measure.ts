@@ -1,4 +1,5 @@
 /** Compares the exported files with the trained network, and evaluates every stage on the held-out images. */
+import type { Measured } from '@platform/trainer-engine/report';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { openTflite } from '@platform/trainer-engine/tflite/litert';
 import {
@@ -17,18 +18,11 @@ import { chooseThresholds } from './multi-score.ts';
 import type { PreparedDataset } from './prepare.ts';
 import type { EvaluatedImage } from './score.ts';
 
-export interface Measurements {
-  heldOut: readonly Sample[];
+export interface Measurements extends Measured<Sample> {
   /** Results on the held-out images by stage; the exported ONNX file computes those of the chosen stage. */
   evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
   /** Scores "unlike anything seen" of the held-out images by the ONNX file; empty with several labels. */
   unlike: readonly number[];
-  medianMs: number;
-  maxDifference: number;
-  /** Undefined if the job requests no .tflite file. */
-  tfliteDifference: number | undefined;
-  tfliteMs: number | undefined;
-  seconds: number;
 }
 
 /** Minimum probability of each predicted label, by stage; undefined for single-label classification. */

@@ -10,6 +10,7 @@ import {
 } from '@platform/trainer-engine/autodiff/rows';
 import type { Rows } from '@platform/trainer-engine/autodiff/rows';
 import { reshape } from '@platform/trainer-engine/autodiff/operations';
+import { parameterFeeds } from '@platform/trainer-engine/autodiff/feeds';
 import { shape4, Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Trial } from '@platform/trainer-engine/device';
 import { inputsOf, needed, sizesOf } from '@platform/trainer-engine/network/layers';
@@ -20,7 +21,6 @@ import { FLOAT } from '@platform/trainer-engine/onnx/graph';
 import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded } from '@platform/trainer-engine/random';
-import type { Feed } from '@platform/trainer-engine/runtime';
 import { headOf } from './head.ts';
 import type { Head, OutputKind, Weights } from './head.ts';
 
@@ -293,11 +293,11 @@ export function trialStep(backbone: Backbone, geometry: Geometry, freezeUntil: n
   head?.forEach((_, i) => (head[i] = (random() - 0.5) * 0.1));
   const image = Float32Array.from({ length: batch * side * side * 3 }, () => random() * 255);
   const targets = Float32Array.from({ length: batch * classes }, (_, i) => (i % classes === 0 ? 1 : 0));
-  const feeds: Record<string, Feed> = {
+  const feeds = {
+    ...parameterFeeds(tape),
     image: { data: image, dims: [batch, side, side, 3] },
     targets: { data: targets, dims: [batch, classes] },
     weights: { data: new Float32Array(batch).fill(1), dims: [batch, 1] },
   };
-  for (const [name, { values, shape }] of tape.parameters) feeds[name] = { data: values, dims: shape };
   return { model, feeds };
 }

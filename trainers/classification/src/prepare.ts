@@ -1,12 +1,11 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
-import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
-import { labelExamples, ofSplit, requireEnough } from './dataset.ts';
-import type { Example, LabelledDataset } from './dataset.ts';
-import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { ofSplit, requireEnough } from '@platform/trainer-engine/label-minimum';
+import { labelExamples, labelMinimum, requireSplit, withValidation } from './dataset.ts';
+import type { Example } from './dataset.ts';
 import { loadImages } from './load-images.ts';
-import type { LoadedImages, PixelFiles, Sample } from './load-images.ts';
+import type { PixelFiles, Sample } from './load-images.ts';
 import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
 import type { Augmentation } from '@platform/trainer-engine/images';
 import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
@@ -14,18 +13,11 @@ import { mostCompared } from '@platform/trainer-engine/near-copies';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { resolveRecipe } from './recipe.ts';
 import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
-import { splitImages } from './split.ts';
+import type { PreparedImages, DecodedImages } from '@platform/trainer-engine/split-with-copies';
 import type { Training } from '@platform/trainer-engine/training';
+import { splitWithCopies } from '@platform/trainer-engine/split-with-copies';
 
-export interface PreparedDataset {
-  labels: readonly string[];
-  train: readonly Sample[];
-  validation: readonly Sample[];
-  test: readonly Sample[];
-  skipped: readonly Skipped[];
-  /** Median of the images' shorter edges, in pixels. */
-  edge: number;
-  heldOut: HeldOutReport;
+export interface PreparedDataset extends PreparedImages<Sample> {
   /** Size of the images for random crops, in pixels. */
   largeSide: number;
   /** @param view - of an image of `largeSide`. Only images that the dataset has for training are stored so large; others are enlarged. */
@@ -63,7 +55,8 @@ export async function prepare(
     const taken = await loadImages(found.examples, folder, files, { width: threads, signal, onDone });
     const skipped = [...found.skipped, ...taken.skipped];
     reportSkipped(skipped, (code, message) => events.emit({ is: 'warning', code, message }));
-    requireUsable(found, taken);
+    requireReadable(taken.samples.length, taken.skipped);
+    requireEnough(labelMinimum, found.labels, found.examples, taken.samples);
     const large = new Set(ofSplit(taken.samples, 'train').map(({ index }) => index));
     const read = ({ index }: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array => files.exact.read(index, into);
     const { samples } = taken;
@@ -104,11 +97,6 @@ function drawing(
     drawUnchanged: ({ index }, into, offset) =>
       renderAugmentation(exact.read(index, scratch.exact), side, identityAugmentation(side), into, offset, side),
   };
-}
-
-function requireUsable({ labels, examples }: LabelledDataset, { samples, skipped }: LoadedImages): void {
-  requireReadable(samples.length, skipped);
-  requireEnough(labels, examples, samples);
 }
 
 const scaled = (view: Augmentation, by: number): Augmentation => ({
@@ -155,4 +143,29 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   const measured = heldOut || learning / 6;
   progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + measured * 0.016 * pixels });
   progress.plan('int8', { phase: 'evaluating', cost: 0.3 + (Math.min(learning, 64) + measured) * 0.012 * pixels });
+}
+
+/** Only of the same labels: images that are alike and have different labels are what the model must tell apart. */
+const isSameLabel = (a: Sample, b: Sample): boolean => a.classes.join() === b.classes.join();
+
+/** @throws PlatformError when the images are not enough to train on. */
+function splitImages(
+  training: Training,
+  images: Pick<DecodedImages<Sample>, 'samples' | 'side' | 'pixels'> & { labels: readonly string[] },
+  { recipe }: Recipe,
+  onDone: (share: number) => void,
+) {
+  const { labels, ...decoded } = images;
+  const described: DecodedImages<Sample> = {
+    ...decoded,
+    classesOf: ({ classes }) => classes,
+    isNegative: () => false,
+    mayBeCopies: isSameLabel,
+    mayBeOneScene: () => true,
+    // The probe alone needs no validation images: with test images, it can train on all others.
+    needsValidation: recipe !== 'probe',
+    withValidation: (samples) => withValidation(samples, training.job.seed),
+    requireSplit: (split) => requireSplit(labels, split),
+  };
+  return splitWithCopies(training, described, onDone);
 }

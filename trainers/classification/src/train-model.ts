@@ -2,6 +2,7 @@
  * Trains the probe, then fine-tunes from it. Delivers the fine-tuned network unless the probe validates clearly better.
  */
 import path from 'node:path';
+import { parameterFeeds } from '@platform/trainer-engine/autodiff/feeds';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
 import type { Augmentation } from '@platform/trainer-engine/images';
@@ -18,7 +19,7 @@ import { calibrated, chooseTemperature } from './calibration.ts';
 import { chooseCalibration } from './choose-calibration.ts';
 import type { LogitCalibration } from './calibration.ts';
 import { WeightSnapshot } from './weight-snapshots.ts';
-import { infer, parameterFeeds } from './inference.ts';
+import { infer } from './inference.ts';
 import type { InferenceNetwork, InferenceResult } from './inference.ts';
 import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
 import type { OutputKind, Weights } from './head.ts';
@@ -101,7 +102,7 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
   const { model, tape } = trainingGraph(backbone, geometry, recipe.freezeUntil, objective.output);
   const network = await openNetwork(run, objective.output);
   const evaluate: Evaluate = (samples, values) =>
-    evaluateWith(run, network, parameterFeeds(tape.parameters, values), objective, samples);
+    evaluateWith(run, network, parameterFeeds(tape, values), objective, samples);
   const curve: EpochResult[] = [];
   const report = (point: EpochResult): void => {
     curve.push(point);
@@ -143,7 +144,7 @@ export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
       return calibrated(await evaluate(samples, weights.get(stage)), objective.output, { temperature });
     },
     features: (stage, views, seen) => {
-      const values = parameterFeeds(tape.parameters, weights.get(stage));
+      const values = parameterFeeds(tape, weights.get(stage));
       return inferViews(run, network, values, views, (i, { features }) =>
         seen(i, features[0] ?? new Float32Array(), features),
       );
@@ -342,7 +343,7 @@ async function fitLinearProbe(
   const onDone = (share: number): void => progress.update('features', share);
   const features = new ProbeFeatures(head, views.length);
   const seen = (i: number, result: InferenceResult): void => features.set(i, result.features);
-  await inferViews(run, network, parameterFeeds(tape.parameters), views, seen, onDone);
+  await inferViews(run, network, parameterFeeds(tape), views, seen, onDone);
   const examples = views.map(({ sample }) => trainingTarget(objective, sample.classes, 0));
   const rows = {
     features,

@@ -1,5 +1,5 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
-import { chooseDevice } from '@platform/trainer-engine/device';
+import { labelAdvice } from '@platform/trainer-engine/label-minimum';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { crossValidate } from './cross-validation.ts';
@@ -10,7 +10,7 @@ import { exportOnnx, exportTflite } from './classifier.ts';
 import { exportInt8Classifier } from './export-int8.ts';
 import { trainByRecipe } from './choose-network.ts';
 import type { DeliveredNetwork } from './choose-network.ts';
-import { advice } from './dataset.ts';
+import { labelMinimum } from './dataset.ts';
 import { buildEvaluation } from './evaluation.ts';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { findUnlike } from './find-unlike.ts';
@@ -18,18 +18,16 @@ import { measure, thresholdsByStage } from './measure.ts';
 import { trialStep } from './network.ts';
 import { prepare } from './prepare.ts';
 import { parseRecipeArguments } from './recipe.ts';
-import { writeModelReports } from './reports.ts';
+import { writeModelReports } from './model-card.ts';
+import { openDevice, warnOfUnknown } from '@platform/trainer-engine/training';
 import type { Training } from '@platform/trainer-engine/training';
 
 /** @throws PlatformError when the dataset or the arguments are invalid. */
 export async function train(training: Training, tmp: string): Promise<ClassifierEvaluation> {
-  const { job, events, clock, threads, devices } = training;
+  const { job, events, clock, threads } = training;
   const started = clock.now();
   const { requested, unknown } = parseRecipeArguments(job);
-  for (const key of unknown) {
-    const message = `Argument ${key} is not known: ignored.`;
-    events.emit({ is: 'warning', code: 'INVALID_ARGUMENT', message });
-  }
+  warnOfUnknown(training, unknown);
   const progress = new Progress(events, clock);
   const backbone = readEfficientnet();
   const { recipe, prepared } = await prepare(training, requested, tmp, progress);
@@ -38,12 +36,9 @@ export async function train(training: Training, tmp: string): Promise<Classifier
     const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test images`;
     const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, at most ${recipe.epochs} epochs, ${threads} threads`;
     events.emit({ is: 'log', level: 'info', message });
-    const device = await chooseDevice(devices, job.limits.gpus ?? 0, () =>
+    const device = await openDevice(training, () =>
       trialStep(backbone, { batch: recipe.batch, side: recipe.side, classes: labels.length }, recipe.freezeUntil),
     );
-    const where = device.name === 'cpu' ? 'the CPU' : 'a GPU';
-    const level = device.isFallback ? 'warn' : 'info';
-    events.emit({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
     const run = { training, device, recipe, backbone, readBackbone: () => readEfficientnet(), tmp, prepared, progress };
     const delivered = await trainByRecipe(run);
     const { networks } = delivered;
@@ -96,7 +91,11 @@ async function exportModel(delivered: DeliveredNetwork, started: number): Promis
     measured,
     advice: [
       ...smallImagesAdvice(prepared.edge, recipe.side),
-      ...advice(prepared.labels, [...prepared.train, ...prepared.validation]),
+      ...labelAdvice(
+        prepared.labels,
+        (label) => labelMinimum.count([...prepared.train, ...prepared.validation], label),
+        'images',
+      ),
     ],
     seconds: (clock.now() - started) / 1000,
   });

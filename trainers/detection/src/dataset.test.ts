@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job/job';
-import { advice, labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import { ofSplit, requireEnough } from '@platform/trainer-engine/label-minimum';
+import { advice, labelExamples, labelMinimum, withValidation } from './dataset.ts';
 import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
 import { isAsGood, isBetter, slotsFor } from './train-model.ts';
 
@@ -81,7 +82,7 @@ test('too little to learn from', () => {
   ];
   for (const [name, lines, code] of cases) {
     const { labels, examples } = labelExamples(lines, []);
-    const work = (): void => requireEnough(labels, examples);
+    const work = (): void => requireEnough(labelMinimum, labels, examples);
     if (code === undefined) assert.doesNotThrow(work, name);
     else assert.throws(work, (e) => e instanceof PlatformError && e.code === code, name);
   }

@@ -1,9 +1,16 @@
 /** Maps the lines of dataset.jsonl to labelled boxes and splits. */
 import { PlatformError } from '@platform/contract/errors/errors';
-import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job/job';
+import type { BoxAnnotation, DatasetLine } from '@platform/contract/job/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { unitOf, unitWithCopies } from '@platform/trainer-engine/held-out';
-import { requireCount, TrainingUnits } from '@platform/trainer-engine/label-minimum';
+import {
+  labelAdvice,
+  moveToValidation,
+  ofSplit,
+  requireTraining,
+  TrainingUnits,
+} from '@platform/trainer-engine/label-minimum';
+import type { LabelMinimum, SamplesBySplit } from '@platform/trainer-engine/label-minimum';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
 
@@ -21,8 +28,6 @@ export interface LabelledDataset {
   warnings: readonly Skipped[];
 }
 
-/** Minimum boxes per label. */
-const minBoxes = 3;
 /** Share of the image's width or height below which a box is hard to detect. */
 const minSide = 0.01;
 const smallSide = 0.03;
@@ -76,57 +81,25 @@ function sorted(
   return { kept, flat, tiny: few };
 }
 
-export const ofSplit = <E extends Example>(examples: readonly E[], split: Split): E[] =>
-  examples.filter(({ line }) => line.split === split);
 export const countBoxes = (examples: readonly Example[]): number =>
   examples.reduce((sum, { boxes }) => sum + boxes.length, 0);
 const boxesOf = (examples: readonly Example[], label: number): number =>
   examples.reduce((sum, { boxes }) => sum + boxes.filter((one) => one.label === label).length, 0);
 
-/**
- * @param decoded - the examples whose image could be decoded.
- * @throws PlatformError DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the images are not enough to train on.
- */
-export function requireEnough(
-  labels: readonly string[],
-  examples: readonly Example[],
-  decoded: readonly Example[] = examples,
-): void {
-  const training = decoded.filter(({ line }) => line.split !== 'test');
-  if (training.length === 0) {
-    const all = decoded.length;
-    throw new PlatformError('DATASET_EMPTY', {
-      problem: all === 0 ? 'it is empty' : `its ${all} images are all for the test`,
-    });
-  }
-  if (labels.length < 1) throw new PlatformError('TOO_FEW_LABELS', { limit: 1, count: 0 });
-  for (const [index, label] of labels.entries()) {
-    const [all, readable] = [boxesOf(examples, index), boxesOf(decoded, index)];
-    const count = boxesOf(training, index);
-    const others = { 'are in the test': readable - count, 'are in images that cannot be decoded': all - readable };
-    requireCount('TOO_FEW_BOXES', { label, count, limit: minBoxes }, others);
-  }
-}
+/** What a detector needs of each label. */
+export const labelMinimum: LabelMinimum<Example> = {
+  code: 'TOO_FEW_BOXES',
+  labels: 1,
+  least: 3,
+  leastTraining: 1,
+  count: boxesOf,
+  unreadable: 'are in images that cannot be decoded',
+};
 
-/**
- * Validation images may be chosen by users or by group, so a label may have no box to learn from.
- *
- * @throws PlatformError TOO_FEW_BOXES, or NOTHING_HELD_OUT: a model without a score would not be checked at all.
- */
-export function requireSplit(
-  labels: readonly string[],
-  split: { train: readonly Example[]; validation: readonly Example[]; test: readonly Example[] },
-): void {
-  const { train, validation, test } = split;
-  for (const [index, label] of labels.entries()) {
-    const [validating, testing] = [boxesOf(validation, index), boxesOf(test, index)];
-    const count = boxesOf(train, index);
-    requireCount(
-      'TOO_FEW_BOXES',
-      { label, count, limit: 1 },
-      { 'are for validation': validating, 'are in the test': testing },
-    );
-  }
+/** @throws PlatformError TOO_FEW_BOXES, or NOTHING_HELD_OUT: a model without a score would not be checked at all. */
+export function requireSplit(labels: readonly string[], split: SamplesBySplit<Example>): void {
+  const { validation, test } = split;
+  requireTraining(labelMinimum, labels, split);
   const heldOut = test.length > 0 ? test : validation;
   if (countBoxes(heldOut) > 0) return;
   const problem =
@@ -158,24 +131,12 @@ function validationBy<E extends Example>(unitBy: (one: E) => string, examples: r
     let missing = own.length < 2 ? 0 : Math.max(1, Math.floor(own.length / 6));
     for (const unit of shuffled(own, random)) if (missing > 0 && units.take(unit, 1)) missing--;
   }
-  return examples.map((one) =>
-    one.line.split === 'train' && units.taken.has(unitBy(one))
-      ? { ...one, line: { ...one.line, split: 'validation' as const } }
-      : one,
-  );
+  return moveToValidation(examples, unitBy, units.taken);
 }
 
 /** Suggestions for the user who drew the boxes. */
 export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
-  const counts = labels.map((label, index) => ({ label, count: boxesOf(examples, index) }));
-  const found = counts
-    .filter(({ count }) => count < 10)
-    .map(({ label, count }) => `"${label}" has ${count} boxes; 10 or more make it reliable.`);
-  const ordered = counts.toSorted((a, b) => b.count - a.count);
-  const [most, least] = [ordered.at(0), ordered.at(-1)];
-  if (most && least && most.count > 3 * least.count) {
-    found.push(`"${most.label}" has ${most.count} boxes, "${least.label}" only ${least.count}: add to the latter.`);
-  }
+  const found = labelAdvice(labels, (label) => boxesOf(examples, label), 'boxes');
   const boxes = examples.flatMap((one) => one.boxes);
   const little = boxes.filter((one) => Math.min(one.right - one.left, one.bottom - one.top) < smallSide).length;
   if (little * 10 > boxes.length) {

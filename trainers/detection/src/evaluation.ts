@@ -9,9 +9,8 @@ import type {
 import { withIntervals } from '@platform/contract/job/confidence';
 import { boxesAbove } from '@platform/contract/job/model-output';
 import { round } from '@platform/trainer-engine/progress';
-import type { Int8Result } from '@platform/trainer-engine/int8/export';
-import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
+import type { ReportInput } from '@platform/trainer-engine/report';
 import { withScoreWarnings } from '@platform/trainer-engine/score-warnings';
 import { averagePrecisions, cocoThresholds, mean, meanAveragePrecision, rankDetections } from './average-precision.ts';
 import type { EvaluatedImage, RankedDetection } from './average-precision.ts';
@@ -24,16 +23,12 @@ import type { TrainingRun } from './training-run.ts';
 import type { Measurements } from './measure.ts';
 import type { Sample } from './split.ts';
 
-export interface EvaluationInput extends Omit<TrainingRun, 'detector'> {
+export interface EvaluationInput
+  extends Omit<TrainingRun, 'detector'>, Pick<ReportInput, 'exported' | 'int8' | 'advice' | 'seconds'> {
   trained: TrainedModel;
   thresholds: readonly number[];
-  exported: ModelsOnDisk;
-  int8: Int8Result;
   measured: Measurements;
   networks: NetworkChoice | undefined;
-  advice: string[];
-  /** Duration since the start of the trainer. */
-  seconds: number;
 }
 
 const maxWorst = 20;

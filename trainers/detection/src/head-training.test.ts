@@ -6,9 +6,10 @@ import { openSession } from '@platform/trainer-engine/runtime';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { FeatureCache } from './feature-extractor.ts';
 import { initialWeights, headGraph } from './head.ts';
-import { HeadTrainer } from './head-training.ts';
+import { HeadTrainer, trialStep } from './head-training.ts';
 import type { CachedExample } from './head-training.ts';
 import { emptyFeatures, readDetector } from './feature-maps.ts';
+import { recipeOf } from './recipe.ts';
 
 const shape = { side: 96, labels: 2, hidden: 8 };
 const steps = new Float32Array(128).fill(0.01);
@@ -59,4 +60,13 @@ test('a step in several runs is the same step', async () => {
       );
     }
   }
+});
+
+test('the step that compares devices has every input of the graph', async () => {
+  const { recipe } = recipeOf({ arguments: { side: '96' } });
+  const { model, feeds } = trialStep(readDetector(), shape, recipe);
+  const session = await openSession(model, 1);
+  const results = await session.run(feeds);
+  assert.ok(Number.isFinite(results('loss')[0]));
+  await session.release();
 });

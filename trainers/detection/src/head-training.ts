@@ -1,17 +1,23 @@
 /** Trains the head by gradient descent on stored features, and evaluates it. */
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
+import { gradientBuffers, parameterFeeds } from '@platform/trainer-engine/autodiff/feeds';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
+import type { Trial } from '@platform/trainer-engine/device';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Random } from '@platform/trainer-engine/random';
-import type { Feeds, FloatFeed, Results, Session } from '@platform/trainer-engine/runtime';
+import type { Feed, Feeds, FloatFeed, Results, Session } from '@platform/trainer-engine/runtime';
 import type { EvaluatedImage } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
 import { decodeBoxes, aboveMinScore } from './decode.ts';
 import type { FeatureCache, StoredFeatures } from './feature-extractor.ts';
-import type { HeadGraph, Weights } from './head.ts';
+import { headGraph, initialWeights } from './head.ts';
+import type { HeadGraph, HeadShape, Weights } from './head.ts';
+import { rowsPerRun } from './recipe.ts';
+import type { Recipe } from './recipe.ts';
 import { dimsOf, featureNames, sizeOf } from './feature-maps.ts';
+import type { Detector, FeatureName } from './feature-maps.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
-import type { Grid } from './targets.ts';
+import type { Grid, Targets } from './targets.ts';
 
 /** One view: its slot in the feature cache, and its boxes. */
 export interface CachedExample {
@@ -23,6 +29,26 @@ export const copyParameters = (tape: Tape): Map<string, Float32Array> =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
 function loadParameters(tape: Tape, weights: Weights): void {
   for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
+}
+
+/** Inputs of a head graph, but the dropout mask of mode `train`. */
+export function headFeeds(
+  tape: Tape,
+  features: Readonly<Record<FeatureName, Feed['data']>>,
+  { heatmap, distances, mask, inverseCount }: Targets,
+  { batch, side, labels }: Grid,
+): Feeds {
+  const h = side / cellStride;
+  return {
+    ...parameterFeeds(tape),
+    ...Object.fromEntries(
+      featureNames.map((name) => [name, { data: features[name], dims: dimsOf(name, batch, side) }]),
+    ),
+    heatmap: { data: heatmap, dims: [batch, labels, h, h] },
+    distances: { data: distances, dims: [batch, 4, h, h] },
+    mask: { data: mask, dims: [batch, 1, h, h] },
+    inverse_count: { data: inverseCount, dims: [1] },
+  };
 }
 
 /** Input buffers for one run of a head graph. */
@@ -47,29 +73,38 @@ class HeadFeeds {
    * @param count - boxes of the whole step, if it has more examples than these.
    */
   write(examples: readonly CachedExample[], file: FeatureCache, tape: Tape, count?: number): Feeds {
-    const { batch, side, labels } = this.#grid;
     for (const [row, { slot }] of examples.entries()) file.read(slot, row, this.#features);
     drawTargets(
       examples.map(({ boxes }) => boxes),
       this.#grid,
       this.#targets,
     );
-    const h = side / cellStride;
-    const { heatmap, distances, mask, inverseCount } = this.#targets;
-    if (count !== undefined) inverseCount[0] = 1 / Math.max(1, count);
-    return {
-      ...Object.fromEntries(
-        [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
-      ),
-      ...Object.fromEntries(
-        featureNames.map((name) => [name, { data: this.#features[name], dims: dimsOf(name, batch, side) }]),
-      ),
-      heatmap: { data: heatmap, dims: [batch, labels, h, h] },
-      distances: { data: distances, dims: [batch, 4, h, h] },
-      mask: { data: mask, dims: [batch, 1, h, h] },
-      inverse_count: { data: inverseCount, dims: [1] },
-    };
+    if (count !== undefined) this.#targets.inverseCount[0] = 1 / Math.max(1, count);
+    return headFeeds(tape, this.#features, this.#targets, this.#grid);
   }
+}
+
+/** One step on empty images, to compare devices. */
+export function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial {
+  const { overlapWeight } = recipe;
+  const batch = rowsPerRun(recipe);
+  const { side, hidden } = shape;
+  const { model, tape } = headGraph(detector, initialWeights(shape, 0), shape, { batch, overlapWeight, mode: 'train' });
+  const constant = (name: FeatureName): Float32Array => new Float32Array(batch * sizeOf(name, side)).fill(0.5);
+  const features = {
+    neck: constant('neck'),
+    deep: constant('deep'),
+    kinds: constant('kinds'),
+    parts: constant('parts'),
+  };
+  const grid = { ...shape, batch };
+  return {
+    model,
+    feeds: {
+      ...headFeeds(tape, features, emptyTargets(grid), grid),
+      dropout_mask: { data: new Float32Array(batch * hidden).fill(1), dims: [batch, hidden, 1, 1] },
+    },
+  };
 }
 
 /** Drops random inner channels per step and image, so that no output depends on a single channel. */
@@ -97,13 +132,7 @@ export class HeadTrainer {
     this.#feeds = new HeadFeeds(grid);
     this.#rows = grid.batch;
     this.#dropout = dropout;
-    this.#results = Object.fromEntries([
-      ['loss', { data: new Float32Array(1), dims: [1] }],
-      ...[...graph.tape.parameters].map(([name, { values, shape }]) => [
-        `d_${name}`,
-        { data: new Float32Array(values.length), dims: shape },
-      ]),
-    ]);
+    this.#results = { loss: { data: new Float32Array(1), dims: [1] }, ...gradientBuffers(graph.tape) };
     this.#sums = new Map(
       [...graph.tape.parameters].map(([name, { values }]) => [name, new Float32Array(values.length)]),
     );

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/job/model-output';
 import { timedImages } from '@platform/trainer-engine/choose-network';
+import type { Measured } from '@platform/trainer-engine/report';
 import { releaseArray } from '@platform/trainer-engine/model-file';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
@@ -16,18 +17,11 @@ import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 import type { Sample } from './split.ts';
 
-export interface Measurements {
-  heldOut: readonly Sample[];
+export interface Measurements extends Measured<Sample> {
   /** Results by stage. */
   evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
-  medianMs: number;
-  maxDifference: number;
   /** The file with the other networks: its size and time, on at most 20 images. */
   alternative: { bytes: number; medianMs: number } | undefined;
-  /** Maximum difference of the TensorFlow Lite file; undefined without one. */
-  tfliteDifference: number | undefined;
-  tfliteMs: number | undefined;
-  seconds: number;
 }
 /** A file is exported when it is needed: each is as large as the pretrained networks. */
 export interface Models {

@@ -1,25 +1,17 @@
 /** Reads dataset.jsonl into decoded, labelled, split images. */
 import path from 'node:path';
-import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import { readLines, requireReadable, decodeImages, reportSkipped } from '@platform/trainer-engine/dataset-images';
-import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { decode, PixelFile } from '@platform/trainer-engine/images';
+import type { PreparedImages } from '@platform/trainer-engine/split-with-copies';
 import type { Training } from '@platform/trainer-engine/training';
-import { labelExamples, requireEnough } from './dataset.ts';
+import { requireEnough } from '@platform/trainer-engine/label-minimum';
+import { labelExamples, labelMinimum } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Recipe } from './recipe.ts';
 import { splitImages } from './split.ts';
 import type { Sample } from './split.ts';
 
-export interface PreparedDataset {
-  labels: readonly string[];
-  train: readonly Sample[];
-  validation: readonly Sample[];
-  test: readonly Sample[];
-  skipped: readonly Skipped[];
-  /** Median of the images' shorter edges, in pixels. */
-  edge: number;
-  heldOut: HeldOutReport;
+export interface PreparedDataset extends PreparedImages<Sample> {
   /** @param into - buffer to fill and return. */
   pixels(sample: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array;
   close(): void;
@@ -50,19 +42,12 @@ export async function prepare(
     );
     reportSkipped(skipped, warn);
     requireReadable(samples.length, skipped);
-    requireEnough(found.labels, found.examples, samples);
+    requireEnough(labelMinimum, found.labels, found.examples, samples);
     const { labels } = found;
     const pixels = ({ index }: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array => file.read(index, into);
     const images = { samples, labels, side: recipe.side, pixels };
     const split = await splitImages(training, images, (share) => progress.compared(share));
-    return {
-      labels,
-      ...split,
-      skipped,
-      edge,
-      pixels,
-      close,
-    };
+    return { labels, ...split, skipped, edge, pixels, close };
   } catch (e) {
     close();
     throw e;

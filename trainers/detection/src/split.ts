@@ -1,10 +1,9 @@
 /** Splits the images of a detector's dataset, so that near copies are in one split. */
-import type { HeldOutReport } from '@platform/contract/job/evaluation';
 import type { FoundBy } from '@platform/trainer-engine/near-copies';
 import { splitWithCopies } from '@platform/trainer-engine/split-with-copies';
-import type { DecodedImages, SamplesBySplit } from '@platform/trainer-engine/split-with-copies';
+import type { DecodedImages } from '@platform/trainer-engine/split-with-copies';
 import type { Training } from '@platform/trainer-engine/training';
-import { ofSplit, requireSplit, withValidation } from './dataset.ts';
+import { requireSplit, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { sameBoxes } from './same-boxes.ts';
 
@@ -18,7 +17,7 @@ export function splitImages(
   training: Training,
   images: Pick<DecodedImages<Sample>, 'samples' | 'side' | 'pixels'> & { labels: readonly string[] },
   onDone: (share: number) => void,
-): Promise<SamplesBySplit<Sample> & { heldOut: HeldOutReport }> {
+) {
   const { labels, ...decoded } = images;
   const isSame = sameBoxes();
   const haveSameBoxes = (a: Sample, b: Sample, by: FoundBy): boolean => isSame(a.boxes, b.boxes, by);
@@ -28,20 +27,8 @@ export function splitImages(
     isNegative: ({ boxes }) => boxes.length === 0,
     mayBeCopies: haveSameBoxes,
     mayBeOneScene: haveSameBoxes,
-    divide: (samples) => splitSamples(samples, training.job.seed, labels),
+    withValidation: (samples) => withValidation(samples, training.job.seed),
+    requireSplit: (split) => requireSplit(labels, split),
   };
   return splitWithCopies(training, described, onDone);
-}
-
-/** Takes validation images from the training images if the dataset has none. */
-function splitSamples(samples: readonly Sample[], seed: number, labels: readonly string[]): SamplesBySplit<Sample> {
-  const hasValidation = ofSplit(samples, 'validation').length > 0;
-  const all = hasValidation ? samples : withValidation(samples, seed);
-  const split = {
-    train: ofSplit(all, 'train'),
-    validation: ofSplit(all, 'validation'),
-    test: ofSplit(all, 'test'),
-  };
-  requireSplit(labels, split);
-  return split;
 }

@@ -1,57 +1,52 @@
 /** One training run, from dataset.jsonl to the files of a model version. */
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors/errors';
-import type { DetectionEvaluation } from '@platform/contract/job/evaluation';
+import type { DetectionEvaluation, NetworkChoice } from '@platform/contract/job/evaluation';
 import { splits } from '@platform/contract/job/job';
-import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, releaseArray, writeModels } from '@platform/trainer-engine/model-file';
 import type { ModelOnDisk, ModelsOnDisk } from '@platform/trainer-engine/model-file';
-import type { Trial } from '@platform/trainer-engine/device';
-import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import { smallImagesAdvice } from '@platform/trainer-engine/dataset-images';
 import { hasSecondNetwork, isFineTuned } from '@platform/trainer-engine/job-arguments';
 import { mostCompared } from '@platform/trainer-engine/near-copies';
-import { Progress } from '@platform/trainer-engine/progress';
+import { Progress, round } from '@platform/trainer-engine/progress';
 import { scoreWarnings } from '@platform/trainer-engine/score-warnings';
+import { openDevice, warnOfUnknown } from '@platform/trainer-engine/training';
 import type { Training } from '@platform/trainer-engine/training';
-import { advice, ofSplit } from './dataset.ts';
+import { ofSplit } from '@platform/trainer-engine/label-minimum';
+import { advice } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import { exportOnnx, exportTflite } from './export.ts';
 import { exportInt8Detector } from './export-int8.ts';
 import type { ExportOptions } from './export.ts';
 import { buildEvaluation } from './evaluation.ts';
-import { initialWeights, headGraph, detectorNetwork } from './head.ts';
-import type { Network, HeadShape } from './head.ts';
+import { detectorNetwork } from './head.ts';
+import type { Network } from './head.ts';
+import { trialStep } from './head-training.ts';
 import { trainModel, slotsFor, probeAugmentations } from './train-model.ts';
 import { shapeOf } from './training-run.ts';
 import type { TrainedModel, Stage } from './train-model.ts';
 import type { TrainingRun } from './training-run.ts';
 import { measure, runTrainedDetector } from './measure.ts';
-import type { Models } from './measure.ts';
-import { reportNetworks } from './network-reports.ts';
+import type { Models, Measurements } from './measure.ts';
 import { prepare } from './prepare.ts';
-import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
+import { epochsFor, recipeOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import { writeModelReports } from './reports.ts';
-import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
-import type { Detector } from './feature-maps.ts';
-import { emptyTargets } from './targets.ts';
+import { writeModelReports } from './model-card.ts';
+import { readDetector } from './feature-maps.ts';
 import { chooseThresholds } from './thresholds.ts';
 import { rescoringViews } from './train-rescoring.ts';
+import type { ComparedNetworks } from './choose-rescoring.ts';
 
 /** @throws PlatformError when the dataset or the arguments are invalid. */
 export async function train(training: Training, tmp: string): Promise<DetectionEvaluation> {
-  const { job, events, clock, threads, devices } = training;
+  const { job, events, clock, threads } = training;
   if (job.kind !== 'object_detection') {
     const limit = 'this trainer makes object detectors';
     throw new PlatformError('INVALID_ARGUMENT', { field: 'kind', value: job.kind, limit });
   }
   const started = clock.now();
   const { recipe, unknown } = recipeOf(job);
-  for (const key of unknown) {
-    const message = `Argument ${key} is not known: ignored.`;
-    events.emit({ is: 'warning', code: 'INVALID_ARGUMENT', message });
-  }
+  warnOfUnknown(training, unknown);
   const progress = new Progress(events, clock);
   const detector = readDetector();
   const prepared = await prepare(training, recipe, tmp, {
@@ -65,10 +60,7 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
     const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, ${threads} threads`;
     events.emit({ is: 'log', level: 'info', message });
     const shape = shapeOf({ recipe, prepared });
-    const device = await chooseDevice(devices, job.limits.gpus ?? 0, () => trialStep(detector, shape, recipe));
-    const where = device.name === 'cpu' ? 'the CPU' : 'a GPU';
-    const level = device.isFallback ? 'warn' : 'info';
-    events.emit({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
+    const device = await openDevice(training, () => trialStep(detector, shape, recipe));
     const run: TrainingRun = { training, device, recipe, detector, prepared, progress, tmp };
     const trained = await trainModel(run);
     const { networks } = trained;
@@ -107,36 +99,6 @@ function planProgress(progress: Progress, examples: readonly Example[], recipe: 
   progress.plan('second rescoring', { phase: 'training', cost: second * 0.02 * pixels });
   progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
   progress.plan('int8', { phase: 'evaluating', cost: 1 + (Math.min(learning, 64) + heldOut) * 0.03 * pixels });
-}
-
-/** One step on empty images, to compare devices. */
-function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial {
-  const { overlapWeight } = recipe;
-  const batch = rowsPerRun(recipe);
-  const weights = initialWeights(shape, 0);
-  const { model, tape } = headGraph(detector, weights, shape, { batch, overlapWeight, mode: 'train' });
-  const { side } = shape;
-  const h = side / cellStride;
-  const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch });
-  return {
-    model,
-    feeds: {
-      ...Object.fromEntries(
-        [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
-      ),
-      ...Object.fromEntries(
-        featureNames.map((name) => [
-          name,
-          { data: new Float32Array(batch * sizeOf(name, side)).fill(0.5), dims: dimsOf(name, batch, side) },
-        ]),
-      ),
-      heatmap: { data: heatmap, dims: [batch, shape.labels, h, h] },
-      distances: { data: distances, dims: [batch, 4, h, h] },
-      mask: { data: mask, dims: [batch, 1, h, h] },
-      inverse_count: { data: inverseCount, dims: [1] },
-      kept: { data: new Float32Array(batch * shape.hidden).fill(1), dims: [batch, shape.hidden, 1, 1] },
-    },
-  };
 }
 
 async function exportModel(run: TrainingRun, trained: TrainedModel, started: number): Promise<DetectionEvaluation> {
@@ -205,4 +167,26 @@ async function writeFiles(
 function filesIn(folder: string, { onnx, tflite }: ModelsOnDisk): Pick<Models, 'onnx' | 'tflite'> {
   const pathOf = ({ file }: ModelOnDisk): string => path.join(folder, file);
   return { onnx: pathOf(onnx), tflite: tflite && pathOf(tflite) };
+}
+
+function reportNetworks(
+  compared: ComparedNetworks,
+  stage: Stage,
+  exported: ModelsOnDisk,
+  { medianMs, alternative }: Pick<Measurements, 'medianMs' | 'alternative'>,
+): NetworkChoice {
+  const delivered = { bytes: exported.onnx.size_bytes, medianMs };
+  const candidates = compared.candidates.map(({ recipe, detector, seconds, validation_score }) => {
+    const cost = recipe === compared.chosen ? delivered : alternative;
+    return {
+      recipe,
+      name: detector.name,
+      stage,
+      size_bytes: cost?.bytes ?? 0,
+      latency_ms: round(cost?.medianMs ?? 0),
+      seconds,
+      validation_score,
+    };
+  });
+  return { ...compared, candidates };
 }

@@ -4,6 +4,9 @@ import type { DatasetLine } from '@platform/contract/job/job';
 import { describeHeldOut, findCopiesByThumbnail, unitOf } from './held-out.ts';
 import type { CopiesFound, CopyRules } from './held-out.ts';
 import { CopyUnits, keepTogether } from './keep-together.ts';
+import type { Skipped } from './dataset-images.ts';
+import { ofSplit } from './label-minimum.ts';
+import type { SamplesBySplit } from './label-minimum.ts';
 import { mostCompared, NearCopyFinder } from './near-copies.ts';
 import type { FoundBy } from './near-copies.ts';
 import { readEfficientnet } from './pretrained/efficientnet.ts';
@@ -16,10 +19,13 @@ export interface SplitSample {
   /** Images of one unit stay in one split; absent: those of its group, else equal files. */
   unit?: string;
 }
-export interface SamplesBySplit<S> {
-  train: readonly S[];
-  validation: readonly S[];
-  test: readonly S[];
+/** The images of a job, ready for training. */
+export interface PreparedImages<S> extends SamplesBySplit<S> {
+  labels: readonly string[];
+  skipped: readonly Skipped[];
+  /** Median of the images' shorter edges, in pixels. */
+  edge: number;
+  heldOut: HeldOutReport;
 }
 /** The decoded images of a dataset, and what a trainer knows of them. */
 export interface DecodedImages<S> extends CopyRules<S> {
@@ -32,12 +38,12 @@ export interface DecodedImages<S> extends CopyRules<S> {
   classesOf(sample: S): readonly number[];
   /** Whether it shows nothing to measure a score with. */
   isNegative(sample: S): boolean;
-  /**
-   * The splits of the images, with validation images taken from the training images if the dataset has none.
-   *
-   * @throws PlatformError when they are not enough to train on.
-   */
-  divide(samples: readonly S[]): SamplesBySplit<S>;
+  /** Whether validation images are taken from the training images if the dataset has none; by default. */
+  needsValidation?: boolean;
+  /** Moves some of the training images to validation. */
+  withValidation(samples: readonly S[]): readonly S[];
+  /** @throws PlatformError when the images are not enough to train on. */
+  requireSplit(split: SamplesBySplit<S>): void;
 }
 
 /** @throws PlatformError when the images are not enough to train on. */
@@ -48,7 +54,7 @@ export async function splitWithCopies<S extends SplitSample>(
 ): Promise<SamplesBySplit<S> & { heldOut: HeldOutReport }> {
   const { samples, side } = images;
   if (samples.length > mostCompared) {
-    const split = images.divide(samples);
+    const split = divided(images, samples);
     const heldOut = heldOutOf(split);
     const copies = findCopiesByThumbnail(split.train, heldOut, { ...images, pixels: (one) => images.pixels(one) });
     return { ...split, heldOut: describeHeldOut(split.train, heldOut, copies) };
@@ -68,13 +74,22 @@ export async function splitWithCopies<S extends SplitSample>(
     };
     log(moved, 'changed the split, so that near copies are in one split');
     log(leftOut, 'were left out, as near copies of test images that users chose');
-    const split = images.divide(kept);
+    const split = divided(images, kept);
     const heldOut = heldOutOf(split);
     const copies = await copiesBetween(split.train, heldOut, { images, finder, signal });
     return { ...split, heldOut: describeHeldOut(split.train, heldOut, { ...copies, moved, leftOut }) };
   } finally {
     await finder.release();
   }
+}
+
+function divided<S extends SplitSample>(images: DecodedImages<S>, samples: readonly S[]): SamplesBySplit<S> {
+  const [hasValidation, hasTest] = [ofSplit(samples, 'validation').length > 0, ofSplit(samples, 'test').length > 0];
+  const isComplete = hasValidation || (hasTest && images.needsValidation === false);
+  const all = isComplete ? samples : images.withValidation(samples);
+  const split = { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: ofSplit(all, 'test') };
+  images.requireSplit(split);
+  return split;
 }
 
 const heldOutOf = <S>({ test, validation }: SamplesBySplit<S>): readonly S[] => (test.length > 0 ? test : validation);

@@ -28,34 +28,61 @@ interface Flags {
 const dataDir = ['--data-dir <folder>', 'data folder of the server (PLATFORM_DATA_DIR)'] as const;
 const backupKey = [
   '--backup-key <file>',
-  'key file that proves who made the backup (default: that of the server on this host)',
+  'key file that authenticates the backup (default: that of the server on this host)',
 ] as const;
-const keys = ['--keys <file>', 'the keys, if they are kept away from the rest of the backup'] as const;
+const keys = ['--keys <file>', 'file with the keys, if they are separate from the rest of the backup'] as const;
 
 /** Backups of the server on this host. Its own program does the work, because it knows the server's data. */
 export function adminBackupCommands(admin: Command, run: Run): void {
   admin
     .command('backup <dir>')
-    .description('add a snapshot of database, files and keys to a folder, while the server runs')
+    .description('add a snapshot of database, files and keys to a backup folder while the server runs')
     .option(...dataDir)
-    .option('--keep <n>', 'remove all snapshots but the newest N')
-    .option('--keys-to <file>', 'put the keys there, away from the rest of the backup')
-    .addHelpText('after', '\nPLATFORM_BACKUP_PASSPHRASE encrypts the keys. DATABASE_URL names a database of your own.')
+    .option('--keep <n>', 'number of newest snapshots to keep; older ones are removed')
+    .option('--keys-to <file>', 'write the keys to this file, separate from the rest of the backup')
+    .addHelpText(
+      'after',
+      '\nPLATFORM_BACKUP_PASSPHRASE encrypts the keys. DATABASE_URL selects a database of your own.',
+    )
     .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('backup', dir, flags, signal))));
+  restoreCommand(admin, run);
+  admin
+    .command('verify <dir>')
+    .description('read every file of the backups in a folder and check its hash')
+    .option('--snapshot <name or number>', 'snapshot to verify (default: all)')
+    .option(...keys)
+    .option(...backupKey)
+    .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
+  admin
+    .command('backup-key <file>')
+    .description(
+      'write the key file that authenticates backups of this installation; a restore on another host needs it',
+    )
+    .option(...dataDir)
+    .action(
+      run(async ({ signal }, file: string, flags: Flags) => void (await start('backup-key', file, flags, signal))),
+    );
+  scheduledCommand(admin, run);
+}
+
+function restoreCommand(admin: Command, run: Run): void {
   admin
     .command('restore <dir>')
     .description('restore a snapshot into a new or empty data folder')
     .option(...dataDir)
-    .option('--snapshot <name or number>', 'which one (default: the newest)')
+    .option('--snapshot <name or number>', 'snapshot to restore (default: the newest)')
     .option(...keys)
     .option(...backupKey)
-    .option('--accept-damaged', 'restore without the files that are damaged')
-    .option('--accept-unauthenticated', 'restore although nothing proves that the installation made the backup')
-    .option('--replace', 'replace the data of the installed server on this host, and keep what was there')
-    .option('--yes', 'do not ask')
+    .option('--accept-damaged', 'restore without damaged files')
+    .option('--accept-unauthenticated', 'restore even if the backup cannot be authenticated')
+    .option(
+      '--replace',
+      'replace the data of the installed server on this host; the replaced data are kept in another folder',
+    )
+    .option('--yes', 'do not ask for confirmation')
     .addHelpText(
       'after',
-      '\nPLATFORM_BACKUP_PASSPHRASE opens encrypted keys. DATABASE_URL names an empty database of your own.',
+      '\nPLATFORM_BACKUP_PASSPHRASE decrypts the keys. DATABASE_URL selects an empty database of your own.',
     )
     .action(
       run(async ({ signal, output }, dir: string, flags: Flags) => {
@@ -71,23 +98,6 @@ export function adminBackupCommands(admin: Command, run: Run): void {
         output.text(`The server is ready with the restored data. The data before are in ${kept}; remove them later.`);
       }),
     );
-  admin
-    .command('verify <dir>')
-    .description('read every file of the backups in a folder and compare its hash')
-    .option('--snapshot <name or number>', 'which one (default: all)')
-    .option(...keys)
-    .option(...backupKey)
-    .action(run(async ({ signal }, dir: string, flags: Flags) => void (await start('verify', dir, flags, signal))));
-  admin
-    .command('backup-key <file>')
-    .description(
-      'write the key file that proves which backups this installation made; a restore on another host needs it',
-    )
-    .option(...dataDir)
-    .action(
-      run(async ({ signal }, file: string, flags: Flags) => void (await start('backup-key', file, flags, signal))),
-    );
-  scheduledCommand(admin, run);
 }
 
 /** What the unit of the timer runs. */

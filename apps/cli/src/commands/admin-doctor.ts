@@ -32,13 +32,13 @@ export function doctorCommand(admin: Command, run: Run): void {
       'check the server on this host: certificate, clock, disk, database, public URL, units, backup, releases',
     )
     .option('--data-dir <folder>', 'data folder of the server (PLATFORM_DATA_DIR)')
-    .option('--local-url <url>', 'its URL on this host, where it is not found')
-    .option('--public-url <url>', 'its public URL, where it is not found')
-    .option('--tls-cert <file>', 'its certificate, where it is not found')
-    .option('--tls-key <file>', 'the key of the certificate')
-    .option('--adopt-blobs', 'instead of a check: take the folder of the files as that of this installation')
-    .option('--accept-missing', 'with --adopt-blobs: also if files that the database names are missing')
-    .addHelpText('after', '\nWithout --adopt-blobs it changes nothing. Ends with 1 if it warns or something failed.')
+    .option('--local-url <url>', 'URL of the server on this host, if it is not detected')
+    .option('--public-url <url>', 'public URL of the server, if it is not detected')
+    .option('--tls-cert <file>', 'certificate of the server (PEM file), if it is not detected')
+    .option('--tls-key <file>', 'private key of the certificate (PEM file)')
+    .option('--adopt-blobs', 'check nothing, but mark the folder of stored files as belonging to this installation')
+    .option('--accept-missing', 'with --adopt-blobs: accept that files which the database names are missing')
+    .addHelpText('after', '\nChanges nothing without --adopt-blobs. Exits with 1 on a warning or a failed check.')
     .action(
       run(async ({ output, signal }, { dataDir, localUrl, publicUrl, tlsCert, tlsKey, ...adopt }: Flags) => {
         const folder = dataDir ?? (process.env['PLATFORM_DATA_DIR'] || defaultDataFolder());

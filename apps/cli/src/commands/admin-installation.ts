@@ -16,7 +16,7 @@ import type { Output } from '../output.ts';
 import type { Run } from '../run.ts';
 
 const readyOption = (): Option =>
-  new Option('--ready-within <seconds>', 'time limit for the first health check of a version')
+  new Option('--ready-within <seconds>', 'seconds until a version must pass its first health check')
     .default(300)
     .argParser(seconds);
 
@@ -33,7 +33,7 @@ interface Flags extends SettingFlags {
 
 const trustOption = [
   '--trust <key>',
-  'file with the public key (PEM) that signed the archive, if it is not the pinned one; "unsigned": none signed it',
+  'public key (PEM file) that signed the archive, if it is not the pinned one; "unsigned" accepts an archive without a signature',
 ] as const;
 
 export function installationCommands(admin: Command, run: Run): void {
@@ -48,23 +48,23 @@ function installCommand(admin: Command, run: Run): void {
   admin
     .command('install-service')
     .description(
-      `install this archive below ${places.programs} as a service, or upgrade to it; repeat it to change settings`,
+      `install this archive in ${places.programs} as a service, or upgrade to it; run it again to change settings`,
     )
     .option(
       '--public-url <url>',
       'URL by which users and machines reach the server (default: the name in the certificate)',
     )
-    .option('--tls-cert <file>', 'certificate with its chain (PEM); a renewed one is noticed within an hour')
-    .option('--tls-key <file>', 'its private key (PEM)')
-    .option('--tls-authority <file>', 'certificate of your own authority (PEM), where --tls-cert does not end with it')
-    .option('--host <address>', 'address to listen on (default: all with a certificate, else 127.0.0.1)')
+    .option('--tls-cert <file>', 'certificate with its chain (PEM file); a renewed one is loaded within an hour')
+    .option('--tls-key <file>', 'private key of the certificate (PEM file)')
+    .option('--tls-authority <file>', 'certificate of your own authority (PEM file), if --tls-cert does not include it')
+    .option('--host <address>', 'IP address to listen on (default: all with a certificate, else 127.0.0.1)')
     .option('--port <number>', 'port (default: 443 with a certificate, else 8080)')
-    .option('--trusted-proxy <networks>', 'addresses of proxies in front of the server, with commas')
-    .option('--allow-plaintext', 'serve other hosts without TLS: for a TLS proxy on another host')
+    .option('--trusted-proxy <networks>', 'comma-separated addresses and networks of proxies in front of the server')
+    .option('--allow-plaintext', 'allow other hosts to connect without TLS, for a TLS proxy on another host')
     .option('--org-name <name>', 'name of the organization that the first start creates')
-    .option('--backup-dir <folder>', 'folder for scheduled backups, best on another disk')
-    .option('--backup-every-hours <n>', 'hours from one backup to the next (default: 24)')
-    .option('--backup-keep <n>', 'scheduled backups that are kept (default: 14)')
+    .option('--backup-dir <folder>', 'folder for scheduled backups, preferably on another disk')
+    .option('--backup-every-hours <n>', 'hours between two backups (default: 24)')
+    .option('--backup-keep <n>', 'number of scheduled backups to keep (default: 14)')
     .option(...trustOption)
     .addOption(readyOption())
     .action(
@@ -84,7 +84,9 @@ function installCommand(admin: Command, run: Run): void {
 function upgradeCommand(admin: Command, run: Run): void {
   admin
     .command('upgrade <archive>')
-    .description('upgrade the installed server to an archive (.tar.gz); it is reverted if it is not ready in time')
+    .description(
+      'upgrade the installed server to the version in an archive (.tar.gz); rolls back if it is not ready in time',
+    )
     .option(...trustOption)
     .addOption(readyOption())
     .action(
@@ -116,10 +118,10 @@ function report({ version, changed, warnings, signInUrl }: Installed, output: Ou
 function rollbackCommand(admin: Command, run: Run): void {
   admin
     .command('rollback')
-    .description('return to the version before')
+    .description('return to the previous version')
     .option(
       '--discard-changes-since <time>',
-      'give up what was written since then, where the version before cannot read it',
+      'discard data written since this time, if the previous version cannot read it',
     )
     .addOption(readyOption())
     .action(
@@ -135,9 +137,9 @@ function rollbackCommand(admin: Command, run: Run): void {
 function uninstallCommand(admin: Command, run: Run): void {
   admin
     .command('uninstall-service')
-    .description('remove programs and units; settings and data stay')
-    .option('--delete-data', `delete ${places.settings} and ${places.data}, too: all machines, images and models`)
-    .option('--yes', 'do not ask')
+    .description('remove the programs and systemd units; settings and data stay')
+    .option('--delete-data', `also delete ${places.settings} and ${places.data}: all machines, images and models`)
+    .option('--yes', 'do not ask for confirmation')
     .action(
       run(async ({ output }, flags: { deleteData?: boolean; yes?: boolean }) => {
         const deletesData = flags.deleteData === true;

@@ -32,12 +32,12 @@ const detailsText = (entry: AuditEntry): string =>
 export function auditCommands(program: Command, run: Run): void {
   program
     .command('audit')
-    .description('who changed what and who signed in, newest first; for owners')
-    .option('--since <time>', 'only entries since then: 24h, 7d, or a time such as 2026-03-01T12:00:00Z')
-    .option('--until <time>', 'only entries before then')
-    .option('--action <action>', 'only this action, for example "delete machine"; again for more', collect)
-    .option('-n, --lines <n>', 'how many of the newest entries', '100')
-    .option('--installation', 'entries of the installation: releases, sign-ins with unknown keys')
+    .description('list changes and sign-ins, newest first; owners only')
+    .option('--since <time>', 'only entries since this time: 24h, 7d, or a time such as 2026-03-01T12:00:00Z')
+    .option('--until <time>', 'only entries before this time')
+    .option('--action <action>', 'only this action, for example "delete machine" (repeatable)', collect)
+    .option('-n, --lines <n>', 'maximum number of entries', '100')
+    .option('--installation', 'list entries of the installation: releases, sign-ins with unknown keys')
     .action(
       run(async ({ connection, output }, flags: Flags) => {
         const limit = wholeNumber('--lines', flags.lines, { min: 1, max: 100_000 });

@@ -34,16 +34,18 @@ interface Flags {
 }
 
 export function conditionCommands(program: Command, run: Run): void {
-  const conditions = program.command('conditions').description('what needs attention: list, mute, unmute');
+  const conditions = program
+    .command('conditions')
+    .description('list, mute and unmute conditions: what needs attention');
   conditions
     .command('list', { isDefault: true })
-    .description('what needs attention, worst first, with cause and what to do')
-    .addOption(choiceOption('--state <state>', 'open ones, muted ones, or those that ended', states))
-    .addOption(choicesOption('--severity <severity>', 'only these; again for more', severities))
-    .addOption(choicesOption('--subject <subject>', 'only those of these; again for more', subjects))
-    .option('--machine <machine>', 'only those of one machine')
-    .option('--text <text>', 'only with this in the name, the code or the message')
-    .option('-n, --lines <n>', 'how many', '200')
+    .description('list conditions with cause and remedy, most severe first')
+    .addOption(choiceOption('--state <state>', 'only conditions in this state', states))
+    .addOption(choicesOption('--severity <severity>', 'only conditions of this severity (repeatable)', severities))
+    .addOption(choicesOption('--subject <subject>', 'only conditions of this kind of subject (repeatable)', subjects))
+    .option('--machine <machine>', 'only conditions of this machine')
+    .option('--text <text>', 'only conditions whose name, code or message contains this text')
+    .option('-n, --lines <n>', 'maximum number of conditions', '200')
     .action(
       run(async ({ connection, output }, flags: Flags) => {
         const pageSize = wholeNumber('--lines', flags.lines, { min: 1, max: 1_000 });
@@ -74,11 +76,11 @@ export function conditionCommands(program: Command, run: Run): void {
 function muteCommands(conditions: Command, run: Run): void {
   conditions
     .command('mute')
-    .argument('<id>', 'of the condition, or how it begins')
-    .description('list a condition apart for a time, also if it ends and begins again')
-    .requiredOption('--reason <text>', 'why, for those who look later')
-    .option('--for <time>', 'for how long: 8h, 7d; at most 90d', '1d')
-    .option('--all', 'all conditions of its kind in the organization, also those that begin later')
+    .argument('<id>', 'ID of the condition, or its first characters')
+    .description('mute a condition for a time, even if it ends and begins again')
+    .requiredOption('--reason <text>', 'reason, shown with the condition')
+    .option('--for <time>', 'duration, such as 8h or 7d; at most 90d', '1d')
+    .option('--all', 'mute all conditions of this kind in the organization, including later ones')
     .action(
       run(async ({ connection, output }, id: string, flags: { reason: string; for: string; all?: boolean }) => {
         const until = timestampFromMs(systemClock.wall() + seconds('--for', flags.for) * 1_000);
@@ -96,8 +98,8 @@ function muteCommands(conditions: Command, run: Run): void {
     );
   conditions
     .command('unmute')
-    .argument('<id>', 'of the condition, or how it begins')
-    .description('end a mute')
+    .argument('<id>', 'ID of the condition, or its first characters')
+    .description('unmute a condition')
     .action(
       run(async ({ connection, output }, id: string) => {
         const open = await connection();

@@ -10,7 +10,7 @@ import { reportSaved } from './config-problems.ts';
 export function configHistoryCommands(config: Command, run: Run): void {
   config
     .command('history <machine>')
-    .description('revisions of the configuration, newest first')
+    .description('list the revisions of a configuration, newest first')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -39,8 +39,8 @@ export function configHistoryCommands(config: Command, run: Run): void {
 
   config
     .command('rollback <machine> <revision>')
-    .description('save an older revision again, as a new one; checked like any other')
-    .option('--comment <text>', 'why, for those who read the history later')
+    .description('save an older revision again, as a new revision; it is validated like any other')
+    .option('--comment <text>', 'reason, shown in the history')
     .action(
       run(async ({ connection, output }, name: string, wanted: string, options: { comment?: string }) => {
         const open = await connection();

@@ -31,8 +31,8 @@ function getCommand(config: Command, run: Run): void {
   config
     .command('get <machine>')
     .description('print the saved configuration')
-    .option('--revision <n>', 'an older revision')
-    .option('--merged', 'with its fragments, as the machine gets it')
+    .option('--revision <n>', 'revision to print; default: the newest')
+    .option('--merged', 'merge the fragments, as the machine receives it')
     .action(
       run(async ({ connection, output }, name: string, options: { revision?: string; merged?: boolean }) => {
         const open = await connection();
@@ -57,10 +57,10 @@ function getCommand(config: Command, run: Run): void {
 function setCommand(config: Command, run: Run): void {
   config
     .command('set <machine> <file>')
-    .description('save a configuration from a JSON file (- is standard input); refused whole when anything is wrong')
-    .option('--expect-revision <n>', 'refuse if another revision was saved meanwhile')
-    .option('--check', 'only check, save nothing')
-    .option('--comment <text>', 'why, for those who read the history later')
+    .description('save a configuration from a JSON file (-: standard input); rejected as a whole if it has an error')
+    .option('--expect-revision <n>', 'fail if the saved revision is not this one')
+    .option('--check', 'validate only, save nothing')
+    .option('--comment <text>', 'reason, shown in the history')
     .action(
       run(
         async (

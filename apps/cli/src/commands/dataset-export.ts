@@ -36,11 +36,11 @@ export function exportCommand(dataset: Command, run: Run): void {
   dataset
     .command('export <dataset> <folder>')
     .description(
-      'write dataset.jsonl, data/ with the images and metadata/, or another format; run again, it fetches only what is missing',
+      'export a dataset as dataset.jsonl with the images in data/ and their metadata in metadata/, or in another format; a repeated export fetches only missing files',
     )
-    .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('jsonl'))
-    .option('--only-jsonl', 'only dataset.jsonl')
-    .option('--parallel <n>', 'downloads at the same time', '8')
+    .addOption(choiceOption('--format <format>', 'file format of labels and boxes', formats).default('jsonl'))
+    .option('--only-jsonl', 'write dataset.jsonl only, without images')
+    .option('--parallel <n>', 'number of concurrent downloads', '8')
     .action(run(exportDataset));
 }
 

@@ -22,13 +22,17 @@ interface Selection {
 }
 const selecting = (command: Command): Command =>
   command
-    .option('--with-label <label>', 'images with this label; again for more', collect)
-    .option('--with-tag <tag>', 'images with this tag, also of their capture, or split:test; again for more', collect)
-    .option('--with-box <label>', 'images with a box of this label; again for more', collect)
+    .option('--with-label <label>', 'images with this label (repeatable)', collect)
+    .option(
+      '--with-tag <tag>',
+      'images with this tag, including capture tags and split: tags such as split:test (repeatable)',
+      collect,
+    )
+    .option('--with-box <label>', 'images with a box of this label (repeatable)', collect)
     .option('--untagged', 'images without any label')
     .option(
       '--file <text>',
-      'images whose file name contains this; again for more; @list.txt: those that the list names, one file name or ID a line (@-: standard input)',
+      'images whose file name contains this text (repeatable); @list.txt: the images listed in this file, one file name or ID per line (@-: standard input)',
       collect,
     )
     .option('--all', 'all images');
@@ -108,8 +112,8 @@ export function imageCommands(dataset: Command, run: Run): void {
 
 function listCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('images <dataset>'))
-    .description('images of a dataset with their labels and IDs, newest first')
-    .option('-n, --limit <n>', 'most images to list', '50')
+    .description('list images of a dataset with their labels and IDs, newest first')
+    .option('-n, --limit <n>', 'maximum number of images', '50')
     .action(
       run(async ({ connection, output }, name: string, flags: Selection & { limit: string }) => {
         const limit = wholeNumber('--limit', flags.limit, { min: 1 });
@@ -140,7 +144,7 @@ function listCommand(dataset: Command, run: Run): void {
 function addCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('add <dataset> [images...]'))
     .description('add images, by ID or from another dataset')
-    .option('--from <dataset>', 'take them from there')
+    .option('--from <dataset>', 'add images of this dataset')
     .action(
       run(async ({ connection, output }, name: string, ids: string[], flags: Selection & { from?: string }) => {
         const open = await connection();
@@ -162,7 +166,7 @@ function addCommand(dataset: Command, run: Run): void {
 
 function removeCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('remove <dataset> [images...]'))
-    .description('take images out of a dataset; they are not deleted')
+    .description('remove images from a dataset; they are not deleted')
     .action(
       run(async ({ connection, output }, name: string, ids: string[], flags: Selection) => {
         const open = await connection();
@@ -177,8 +181,8 @@ function removeCommand(dataset: Command, run: Run): void {
 
 function deleteImagesCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('delete-images <dataset> [images...]'))
-    .description('delete images of a dataset for good, from every dataset that holds them')
-    .option('-y, --yes', 'do not ask')
+    .description('delete images of a dataset permanently, also from every other dataset')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, name: string, ids: string[], flags: Selection & { yes?: boolean }) => {
         const open = await connection();
@@ -199,8 +203,10 @@ function deleteImagesCommand(dataset: Command, run: Run): void {
 function tagCommands(dataset: Command, run: Run): void {
   for (const verb of ['tag', 'untag'] as const)
     selecting(dataset.command(`${verb} <dataset> <labels...>`))
-      .description(verb === 'tag' ? 'give images labels' : 'take labels from images, also those that a model predicted')
-      .option('--id <id>', 'this image; again for more', collect)
+      .description(
+        verb === 'tag' ? 'add labels to images' : 'remove labels from images, including those that a model predicted',
+      )
+      .option('--id <id>', 'ID of an image (repeatable)', collect)
       .action(
         run(async ({ connection, output }, name: string, labels: string[], flags: Selection & { id?: string[] }) => {
           const open = await connection();

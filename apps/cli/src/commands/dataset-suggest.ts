@@ -15,15 +15,15 @@ interface SuggestFlags {
 export function suggestionCommands(dataset: Command, run: Run): void {
   dataset
     .command('suggest <dataset>')
-    .description('predict labels or boxes with a model; users accept or reject them when they label')
-    .requiredOption('--model-name <name>', 'a model that a built-in trainer made (required)')
+    .description('suggest labels or boxes predicted by a model; users accept or reject them while labelling')
+    .requiredOption('--model-name <name>', 'a model of a built-in trainer (required)')
     .option('--model-version <version>', 'its version', 'latest')
-    .option('--unlabeled', 'only images without a label; a review of labels needs the others, too')
-    .option('--wait', 'wait for the end and show progress; Ctrl-C leaves the job running')
+    .option('--unlabeled', 'only images without a label; a label review also needs the others')
+    .option('--wait', 'wait until the job ends and show its progress; Ctrl-C leaves the job running')
     .action(run(suggest));
   dataset
     .command('review <dataset>')
-    .description('labels that the model of the last suggestions disagrees with, and near copies')
+    .description('list labels that disagree with the latest suggestions, and near copies')
     .action(run(review));
 }
 

@@ -46,19 +46,19 @@ export function uploadCommand(dataset: Command, run: Run): void {
     .command('upload <dataset> <folder>')
     .alias('import')
     .description(
-      'upload a folder of images: one folder per label, COCO, YOLO, Pascal VOC, CVAT, Label Studio, Create ML, CSV, SageMaker or an earlier export. Prints an account of every file and annotation. Images that the dataset has get the labels and boxes that are new',
+      'upload a folder of images: one folder per label, COCO, YOLO, Pascal VOC, CVAT, Label Studio, Create ML, CSV, SageMaker or an export of this platform. Prints what happens to every file and annotation. Adds new labels and boxes to images that the dataset already has',
     )
-    .option('--label <label>', 'label of all images, in place of the folders; again for more', collect)
-    .option('--annotations <file>', 'the only file of labels and boxes to read, also outside of the folder')
-    .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('auto'))
-    .option('--create', 'make the dataset when there is none of that name')
-    .option('--dry-run', 'only print what would be sent, and what is left out or changed')
-    .option('--ledger <file>', 'write what becomes of every file and annotation, as CSV')
-    .option('--no-outlines', 'leave out polygons instead of taking the boxes around them')
-    .option('--strict', 'upload nothing when a file or an annotation is left out')
-    .option('--skip-invalid', 'leave out annotations that cannot be understood, instead of refusing all')
-    .option('--allow-missing', 'upload although many annotated images are not in the folder')
-    .option('--parallel <n>', 'uploads at the same time', '8')
+    .option('--label <label>', 'label for all images instead of the folder names (repeatable)', collect)
+    .option('--annotations <file>', 'read labels and boxes from this file only; it may lie outside the folder')
+    .addOption(choiceOption('--format <format>', 'file format of labels and boxes', formats).default('auto'))
+    .option('--create', 'create the dataset if it does not exist')
+    .option('--dry-run', 'print what would be uploaded, left out and changed, and upload nothing')
+    .option('--ledger <file>', 'write what happens to every file and annotation to this file, as CSV')
+    .option('--no-outlines', 'skip polygons instead of converting them to boxes')
+    .option('--strict', 'upload nothing if any file or annotation would be left out')
+    .option('--skip-invalid', 'skip invalid annotations instead of rejecting the upload')
+    .option('--allow-missing', 'upload even if many annotated images are missing from the folder')
+    .option('--parallel <n>', 'number of concurrent uploads', '8')
     .action(run(upload));
 }
 

@@ -101,7 +101,7 @@ export function datasetCommands(program: Command, run: Run): void {
 function createCommand(dataset: Command, run: Run): void {
   dataset
     .command('create <name>')
-    .description('make an empty dataset')
+    .description('create an empty dataset')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -115,7 +115,7 @@ function createCommand(dataset: Command, run: Run): void {
 function listCommand(dataset: Command, run: Run): void {
   dataset
     .command('list')
-    .description('all datasets with how much they hold')
+    .description('list datasets with the number and size of their images')
     .action(
       run(async ({ connection, output }) => {
         const open = await connection();
@@ -142,7 +142,7 @@ function listCommand(dataset: Command, run: Run): void {
 function showCommand(dataset: Command, run: Run): void {
   dataset
     .command('show <dataset>')
-    .description('one dataset: images per label, and what training would miss')
+    .description('show a dataset: images per label, and what it lacks for training')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -188,7 +188,7 @@ function showCommand(dataset: Command, run: Run): void {
 function renameCommand(dataset: Command, run: Run): void {
   dataset
     .command('rename <dataset> <name>')
-    .description('give a dataset another name')
+    .description('rename a dataset')
     .action(
       run(async ({ connection, output }, name: string, newName: string) => {
         const open = await connection();
@@ -204,7 +204,7 @@ function deleteCommand(dataset: Command, run: Run): void {
   dataset
     .command('delete <dataset>')
     .description('delete a dataset; its images stay')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, name: string, flags: { yes?: boolean }) => {
         const open = await connection();
@@ -220,7 +220,7 @@ function deleteCommand(dataset: Command, run: Run): void {
 function mergeCommand(dataset: Command, run: Run): void {
   dataset
     .command('merge <name> <datasets...>')
-    .description('make a new dataset with the images of several')
+    .description('create a dataset with the images of several datasets')
     .action(
       run(async ({ connection, output }, name: string, names: string[]) => {
         const open = await connection();

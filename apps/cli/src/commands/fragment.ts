@@ -19,9 +19,9 @@ async function readFragmentText(file: string): Promise<string> {
   throw new PlatformError('FRAGMENT_TOO_LARGE', { sizeBytes, limitBytes: fragmentLimits.textBytes });
 }
 
-/** Commands on the parts of configurations that machines share. */
+/** Commands for configurations that several machines share. */
 export function fragmentCommands(program: Command, run: Run): void {
-  const fragment = program.command('fragment').description('parts of configurations that machines share');
+  const fragment = program.command('fragment').description('configurations that several machines share');
   listCommand(fragment, run);
   showCommand(fragment, run);
   createCommand(fragment, run);
@@ -32,7 +32,7 @@ export function fragmentCommands(program: Command, run: Run): void {
 function listCommand(fragment: Command, run: Run): void {
   fragment
     .command('list')
-    .description('fragments of the organization')
+    .description('list the fragments of the organization')
     .action(
       run(async ({ connection, output }) => {
         const open = await connection();
@@ -72,7 +72,7 @@ function showCommand(fragment: Command, run: Run): void {
   fragment
     .command('show <fragment>')
     .description('print a fragment, by its ID or name')
-    .option('--revision <n>', 'an older revision')
+    .option('--revision <n>', 'revision to print; default: the newest')
     .action(
       run(async ({ connection, output }, name: string, options: { revision?: string }) => {
         const open = await connection();
@@ -111,8 +111,8 @@ function showCommand(fragment: Command, run: Run): void {
 function createCommand(fragment: Command, run: Run): void {
   fragment
     .command('create <name> <file>')
-    .description('create a fragment from a JSON file (- is standard input)')
-    .option('--comment <text>', 'why, for those who read the revisions later')
+    .description('create a fragment from a JSON file (-: standard input)')
+    .option('--comment <text>', 'reason, shown with the revision')
     .action(
       run(async ({ connection, output }, name: string, file: string, { comment = '' }: { comment?: string }) => {
         const open = await connection();
@@ -132,12 +132,14 @@ type UpdateFlags = { check?: boolean; comment?: string; expectRevision?: string;
 function updateCommand(fragment: Command, run: Run): void {
   fragment
     .command('update <fragment> <file>')
-    .description('save a fragment from a JSON file (- is standard input), and with it every machine that follows it')
-    .option('--check', 'only print what changes on which machine, save nothing')
-    .option('--expect-revision <n>', 'refuse if another revision was saved meanwhile')
-    .option('--name <name>', 'give it another name')
-    .option('--comment <text>', 'why, for those who read the revisions later')
-    .option('-y, --yes', 'do not ask')
+    .description(
+      'save a fragment from a JSON file (-: standard input); every machine that uses its newest revision receives it',
+    )
+    .option('--check', 'print what would change on which machine, and save nothing')
+    .option('--expect-revision <n>', 'fail if the saved revision is not this one')
+    .option('--name <name>', 'new name')
+    .option('--comment <text>', 'reason, shown with the revision')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, wanted: string, file: string, flags: UpdateFlags) => {
         const open = await connection();
@@ -175,7 +177,7 @@ function deleteCommand(fragment: Command, run: Run): void {
   fragment
     .command('delete <fragment>')
     .description('delete a fragment that no machine uses')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, wanted: string, flags: { yes?: boolean }) => {
         const open = await connection();

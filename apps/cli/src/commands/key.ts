@@ -18,8 +18,8 @@ export function keyCommands(program: Command, run: Run): void {
 function createCommand(key: Command, run: Run): void {
   key
     .command('create <name>')
-    .description('create an API key; its secret is shown once')
-    .addOption(choiceOption('--role <role>', 'what it may do', roles).default('owner'))
+    .description('create an API key and print its secret, which is shown only once')
+    .addOption(choiceOption('--role <role>', 'role of the key', roles).default('owner'))
     .action(
       run(async ({ connection, output }, name: string, options: { role: string }) => {
         const { client, organizationId } = await connection();
@@ -52,7 +52,7 @@ function createCommand(key: Command, run: Run): void {
 function listCommand(key: Command, run: Run): void {
   key
     .command('list')
-    .description('all API keys, without their secrets')
+    .description('list API keys, without their secrets')
     .action(
       run(async ({ connection, output }) => {
         const { client, organizationId } = await connection();
@@ -76,7 +76,7 @@ function listCommand(key: Command, run: Run): void {
 function rotateCommand(key: Command, run: Run): void {
   key
     .command('rotate <id>')
-    .description('replace the secret of an API key; the old one ends at once')
+    .description('replace the secret of an API key; the old one is invalid at once')
     .action(
       run(async ({ connection, output }, id: string) => {
         const { client } = await connection();
@@ -105,7 +105,7 @@ function deleteCommand(key: Command, run: Run): void {
 function signInCommand(program: Command, run: Run): void {
   program
     .command('sign-in')
-    .description('make a one-time link to the web app')
+    .description('print a one-time sign-in link for the web app')
     .action(
       run(async ({ connection, output }) => {
         const { client } = await connection();

@@ -38,12 +38,12 @@ interface Target {
 export function logCommands(program: Command, run: Run): void {
   program
     .command('logs <machine> [query...]')
-    .description('log lines of a machine: the newest, those of a query, or all of a time')
-    .option('-f, --follow', 'go on with new lines until Ctrl-C')
-    .option('-n, --lines <n>', `how many of the newest lines; default ${usualLines}, with --from or --until all`)
+    .description('print log lines of a machine: the newest, those that match a query, or all of a period')
+    .option('-f, --follow', 'print new lines until Ctrl-C')
+    .option('-n, --lines <n>', `number of newest lines; default: ${usualLines}, with --from or --until all`)
     .option('--from <time>', 'all lines since this time: 2h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z')
     .option('--until <time>', 'all lines before this time')
-    .addOption(choicesOption('--level <level>', 'only this level; again for more', levels))
+    .addOption(choicesOption('--level <level>', 'only lines of this level (repeatable)', levels))
     .option('--filter <text>', 'only lines that contain this text')
     .action(
       run(async ({ connection, output, signal }, name: string, words: string[], options: LogOptions) => {

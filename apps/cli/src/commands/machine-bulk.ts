@@ -32,36 +32,43 @@ const programs: Readonly<Record<ProgramName, ProgramName>> = { agent: 'agent', s
 export function bulkCommands(machine: Command, run: Run): void {
   const bulk = machine
     .command('bulk')
-    .description('change all machines of a query: first a few, then the rest; prints who cannot change and why');
+    .description(
+      'change all machines that match a query: a few first, then the rest; prints the machines that cannot change, and why',
+    );
   const offer = (command: Command, changeOf: ChangeOf): void => offerChange(command, run, changeOf);
-  offer(bulk.command('restart').description('restart their machine servers'), () => ({
+  offer(bulk.command('restart').description('restart the machine servers'), () => ({
     change: { case: 'restart', value: {} },
   }));
-  offer(bulk.command('tag <tags...>').description('give them tags'), (add) => ({
+  offer(bulk.command('tag <tags...>').description('add tags'), (add) => ({
     change: { case: 'tags', value: { add: [...add] } },
   }));
-  offer(bulk.command('untag <tags...>').description('take tags away'), (remove) => ({
+  offer(bulk.command('untag <tags...>').description('remove tags'), (remove) => ({
     change: { case: 'tags', value: { remove: [...remove] } },
   }));
   offer(
     bulk
       .command('pin')
       .addArgument(choiceArgument('<program>', 'of the machines', programs))
-      .argument('<version>', 'stable, dev, 1.4.0, an https:// or file:// address')
-      .description('choose the version of a program'),
+      .argument('<version>', 'stable, dev, a version such as 1.4.0, or an https:// or file:// URL')
+      .description('pin a program to a channel or version'),
     ([program = '', version = '']) => ({ change: { case: 'pin', value: { program, version } } }),
   );
   offer(
     bulk
       .command('unpin')
       .addArgument(choiceArgument('<program>', 'of the machines', programs))
-      .description('let a program follow stable again, also where a fragment names another version'),
+      .description(
+        'remove the pin of a program, so that it follows stable again, even if a fragment names another version',
+      ),
     ([program = '']) => ({ change: { case: 'pin', value: { program, version: '' } } }),
   );
-  offer(bulk.command('move <location>').description('move them to a location, by its ID'), ([locationId = '']) => ({
-    change: { case: 'move', value: { locationId } },
-  }));
-  offer(bulk.command('delete').description('delete them with their configurations and logs'), () => ({
+  offer(
+    bulk.command('move <location>').description('move the machines to a location, by its ID'),
+    ([locationId = '']) => ({
+      change: { case: 'move', value: { locationId } },
+    }),
+  );
+  offer(bulk.command('delete').description('delete the machines with their configurations and logs'), () => ({
     change: { case: 'delete', value: {} },
   }));
   operationCommands(bulk, run);
@@ -75,12 +82,12 @@ function offerChange(command: Command, run: Run, changeOf: ChangeOf): void {
     .requiredOption('--where <query>', 'the machines, as in machine list: "tag:barn state:online"; "" means all')
     .option(
       '--first <n>',
-      'number of machines that change before the question whether to go on',
+      'number of machines to change before asking whether to continue',
       (value: string) => wholeNumber('--first', value, { min: 1, max: 100 }),
       5,
     )
-    .option('--dry-run', 'print who would change, and change nothing')
-    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'print which machines would change, and change nothing')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, ...given: unknown[]) => {
         const { args, flags } = readGiven(given);
@@ -117,7 +124,7 @@ function readGiven(given: readonly unknown[]): { args: string[]; flags: Flags } 
 function operationCommands(bulk: Command, run: Run): void {
   bulk
     .command('list')
-    .description('operations of the organization, the newest first')
+    .description('list bulk operations of the organization, newest first')
     .action(
       run(async ({ connection, output }) => {
         const { client, organizationId } = await connection();
@@ -128,8 +135,8 @@ function operationCommands(bulk: Command, run: Run): void {
       }),
     );
   for (const [name, description] of [
-    ['continue', 'change the machines that wait'],
-    ['stop', 'leave the machines that wait as they are'],
+    ['continue', 'change the waiting machines'],
+    ['stop', 'leave the waiting machines unchanged'],
   ] as const)
     bulk
       .command(`${name} <number>`)

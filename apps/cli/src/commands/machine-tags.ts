@@ -6,8 +6,8 @@ import type { Run } from '../run.ts';
 /** Commands that give machines tags and take them away. */
 export function tagCommands(machine: Command, run: Run): void {
   for (const [command, description, change] of [
-    ['tag', 'give a machine tags; find it by them: platform machine list tag:barn', 'add'],
-    ['untag', 'take tags of a machine away', 'remove'],
+    ['tag', 'add tags to a machine; search by tag: platform machine list tag:barn', 'add'],
+    ['untag', 'remove tags from a machine', 'remove'],
   ] as const)
     machine
       .command(`${command} <machine> <tags...>`)

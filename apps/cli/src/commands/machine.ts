@@ -21,7 +21,7 @@ import { tagCommands } from './machine-tags.ts';
 import { sampleJson, sampleText } from '../views/samples.ts';
 import { machineJson, machineRow, machineText } from '../views/machine.ts';
 
-const credentialsOption = 'write the credentials into this file, mode 0600, in place of printing them';
+const credentialsOption = 'write the credentials to this file (mode 0600) instead of printing them';
 
 const programs: Readonly<Record<ProgramName, ProgramName>> = { agent: 'agent', server: 'server' };
 
@@ -45,8 +45,8 @@ export function machineCommands(program: Command, run: Run): void {
 function createCommand(machine: Command, run: Run): void {
   machine
     .command('create <name>')
-    .description('create a machine; prints the credentials file to put on it')
-    .option('--location <id>', 'location; default: the first one')
+    .description('create a machine and print its credentials file')
+    .option('--location <id>', 'ID of the location; default: the first one')
     .option('-o, --output <file>', credentialsOption)
     .action(
       run(async ({ connection, output }, name: string, options: { location?: string; output?: string }) => {
@@ -83,7 +83,7 @@ function listCommand(machine: Command, run: Run): void {
   machine
     .command('list [query...]')
     .description(
-      'machines with their state, all or those of a query: words of name, host, tags and ID, and comparisons such as state:offline "server<1.2" "seen>7d" condition:disk tag:barn; after -- also negated ones: -- -location:barn',
+      'list machines with their state, all or those that match a query: words of name, host, tags and ID, and comparisons such as state:offline "server<1.2" "seen>7d" condition:disk tag:barn; negated ones follow --: -- -location:barn',
     )
     .option(
       '--filter <comparisons...>',
@@ -111,7 +111,7 @@ function listCommand(machine: Command, run: Run): void {
 function showCommand(machine: Command, run: Run): void {
   machine
     .command('show <machine>')
-    .description('one machine: what runs, what is wanted and why, trials and quarantine, conditions with what to do')
+    .description('show a machine: running and desired versions, trials and quarantine, conditions with remedies')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -130,7 +130,7 @@ function showCommand(machine: Command, run: Run): void {
 function credentialsCommand(machine: Command, run: Run): void {
   machine
     .command('credentials <machine>')
-    .description('the credentials file of a machine')
+    .description('print the credentials file of a machine')
     .option('-o, --output <file>', credentialsOption)
     .action(
       run(async ({ connection, output }, name: string, options: { output?: string }) => {
@@ -170,8 +170,8 @@ function pinCommand(machine: Command, run: Run): void {
     .command('pin')
     .argument('<machine>', 'its name or ID')
     .addArgument(choiceArgument('<program>', 'of the machine', programs))
-    .argument('<version>', 'stable, dev, 1.4.0, an https:// or file:// address')
-    .description('choose the version of a program')
+    .argument('<version>', 'stable, dev, a version such as 1.4.0, or an https:// or file:// URL')
+    .description('pin a program to a channel or version')
     .addHelpText('after', pinHelp)
     .action(
       run(async ({ connection, output }, name: string, which: ProgramName, version: string) => {
@@ -190,7 +190,7 @@ function unpinCommand(machine: Command, run: Run): void {
     .command('unpin')
     .argument('<machine>', 'its name or ID')
     .addArgument(choiceArgument('<program>', 'of the machine', programs))
-    .description('let a program follow stable again')
+    .description('remove the pin of a program, so that it follows stable again')
     .action(
       run(async ({ connection, output }, name: string, which: ProgramName) => {
         const saved = await pin(await connection(), name, which, undefined);
@@ -202,7 +202,7 @@ function unpinCommand(machine: Command, run: Run): void {
 function clearQuarantineCommand(machine: Command, run: Run): void {
   machine
     .command('clear-quarantine <machine>')
-    .description('let the machine try versions again that it gave up')
+    .description('clear the quarantine of a machine, so that it tries these versions again')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -224,7 +224,7 @@ function clearQuarantineCommand(machine: Command, run: Run): void {
 function upgradeSystemCommand(machine: Command, run: Run): void {
   machine
     .command('upgrade-system <machine>')
-    .description('upgrade the packages of its operating system now')
+    .description("upgrade the packages of the machine's operating system now")
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();

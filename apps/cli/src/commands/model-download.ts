@@ -27,10 +27,10 @@ interface DownloadFlags {
 export function downloadCommand(model: Command, run: Run): void {
   model
     .command('download <model>')
-    .description('fetch a version and check its hash; run again, it goes on where it was')
-    .option('--version <version>', 'which one', 'latest')
-    .option('-o, --output <folder>', 'where to', '.')
-    .option('--unpack', 'unpack the files into a folder NAME-VERSION')
+    .description('download a version and check its hash; a repeated download resumes')
+    .option('--version <version>', 'version to use', 'latest')
+    .option('-o, --output <folder>', 'target folder', '.')
+    .option('--unpack', 'unpack the files into the folder NAME-VERSION')
     .action(run(download));
 }
 

@@ -74,8 +74,8 @@ export function modelCommands(program: Command, run: Run): void {
 function listCommand(model: Command, run: Run): void {
   model
     .command('list')
-    .description('models with their newest version')
-    .option('--public', 'also public ones of others')
+    .description('list models with their newest version')
+    .option('--public', 'include public ones of other organizations')
     .action(
       run(async ({ connection, output }, flags: { public?: boolean }) => {
         const of = { isOwn: flags.public !== true };
@@ -104,7 +104,7 @@ function listCommand(model: Command, run: Run): void {
 function versionsCommand(model: Command, run: Run): void {
   model
     .command('versions <model>')
-    .description('versions of a model, newest first')
+    .description('list the versions of a model, newest first')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -127,8 +127,8 @@ function versionsCommand(model: Command, run: Run): void {
 function showCommand(model: Command, run: Run): void {
   model
     .command('show <model>')
-    .description('one version: files, where it comes from')
-    .option('--version <version>', 'which one', 'latest')
+    .description('show a version: its files and its origin')
+    .option('--version <version>', 'version to use', 'latest')
     .action(
       run(async ({ connection, output }, name: string, flags: { version: string }) => {
         const open = await connection();

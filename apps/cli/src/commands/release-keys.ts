@@ -27,7 +27,7 @@ interface RotateFlags extends KeyFlags {
 
 /** Commands for keys and root documents, which determine who may sign what. */
 export function releaseKeyCommands(release: Command, run: Run): void {
-  const keys = release.command('keys').description('the private keys that sign releases');
+  const keys = release.command('keys').description('private keys that sign releases');
 
   initCommand(keys, run);
   makeCommand(keys, run);
@@ -40,8 +40,8 @@ export function releaseKeyCommands(release: Command, run: Run): void {
 function initCommand(keys: Command, run: Run): void {
   keys
     .command('init [folder]')
-    .description('make keys: some for the root, one for the list of files, one for the installer')
-    .option('--root-keys <n>', 'how many root keys', '3')
+    .description('create the keys: several for the root, one for the list of files, one for the installer')
+    .option('--root-keys <n>', 'number of root keys', '3')
     .action(
       run(async ({ output }, folder: string | undefined, flags: { rootKeys: string }) => {
         const at = path.resolve(folder ?? keyFolders({})[0] ?? '.');
@@ -61,7 +61,7 @@ function initCommand(keys: Command, run: Run): void {
 function makeCommand(keys: Command, run: Run): void {
   keys
     .command('make <file>')
-    .description('make one more key: root-<name>.pem, targets.pem or installer.pem')
+    .description('create one more key: root-<name>.pem, targets.pem or installer.pem')
     .action(
       run(async ({ output }, file: string) => {
         const isMade = await makeKeyFile(path.resolve(file), passphraseOf());
@@ -74,7 +74,7 @@ function makeCommand(keys: Command, run: Run): void {
 function listCommand(keys: Command, run: Run): void {
   keys
     .command('list')
-    .description('keys that are here, and what the root document says of them')
+    .description('list the release keys: which are on this host, and which the root document trusts')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, flags: KeyFlags) => {
@@ -107,14 +107,14 @@ function rotateRootCommand(release: Command, run: Run): void {
   release
     .command('rotate-root')
     .description(
-      'the next root document: other keys, another threshold, or only a later end; signed by old and new keys',
+      'create the next root document with other keys, another threshold or a later expiry date; old and new keys must sign it',
     )
-    .option('--add <file...>', 'root keys to let in (private or public PEM)')
-    .option('--remove <id...>', 'root keys to take out, by the start of their ID')
-    .option('--threshold <n>', 'how many root keys must sign from then on')
-    .option('--targets <file>', 'the one key that signs the list of files from then on')
-    .option('--installer <file>', 'the one key that signs SHA256SUMS from then on')
-    .option('--out <file>', 'write the document for others to sign, in place of handing it in')
+    .option('--add <file...>', 'root keys to add (private or public PEM)')
+    .option('--remove <id...>', 'root keys to remove, by the first characters of their ID')
+    .option('--threshold <n>', 'number of root keys that must sign from then on')
+    .option('--targets <file>', 'key that signs the list of files from then on')
+    .option('--installer <file>', 'key that signs SHA256SUMS from then on')
+    .option('--out <file>', 'write the document to this file, for others to sign, instead of submitting it')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, flags: RotateFlags) => {
@@ -142,7 +142,7 @@ function rotateRootCommand(release: Command, run: Run): void {
 function signRootCommand(release: Command, run: Run): void {
   release
     .command('sign-root <file>')
-    .description('add the signatures of the root keys here to a root document')
+    .description('sign a root document with the root keys on this host')
     .option(...keysOption)
     .action(
       run(async ({ output }, file: string, flags: KeyFlags) => {
@@ -159,7 +159,7 @@ function signRootCommand(release: Command, run: Run): void {
 function submitRootCommand(release: Command, run: Run): void {
   release
     .command('submit-root <file>')
-    .description('submit a root document that enough keys have signed')
+    .description('submit a root document that enough root keys have signed')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, file: string, flags: KeyFlags) => {

@@ -12,7 +12,7 @@ import type { Run } from '../run.ts';
 export function patchesCommand(release: Command, run: Run, keysOption: readonly [string, string]): void {
   release
     .command('patches')
-    .description('make the missing patches to the versions of the channels, from up to five versions before')
+    .description('create missing patches to the versions of the channels, from up to five earlier versions')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, flags: { keys?: string[] }) => {

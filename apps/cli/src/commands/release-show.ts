@@ -19,10 +19,13 @@ export function showCommand(release: Command, run: Run): void {
   release
     .command('show')
     .addArgument(choiceArgument('<name>', 'the program', programs))
-    .argument('<version>', 'that is published, such as 1.4.0')
+    .argument('<version>', 'published version, such as 1.4.0')
     .description('show a version: files, software bill of materials (SBOM) and licenses')
-    .option('--save <folder>', 'write SBOM and licenses there, after checking them against the signed list of files')
-    .option('--trusted-root <file>', 'root document that names the keys; default: the one that the server has')
+    .option(
+      '--save <folder>',
+      'write SBOM and licenses to this folder, after checking them against the signed list of files',
+    )
+    .option('--trusted-root <file>', 'root document with the keys; default: that of the server')
     .action(
       run(async ({ connection, output }, name: string, version: string, flags: ShowFlags) => {
         const { client } = await connection();

@@ -37,13 +37,13 @@ const majority = (keys: number): number => Math.floor(keys / 2) + 1;
 
 const keysOption = [
   '--keys <folder...>',
-  'folders of the release keys (PLATFORM_RELEASE_KEYS); default: those of the platform started here',
+  'folders of the release keys (PLATFORM_RELEASE_KEYS); default: those of the platform that npm start runs here',
 ] as const;
 
 export function releaseCommands(program: Command, run: Run): void {
   const release = program
     .command('release')
-    .description('versions of agent and machine server: publish, promote, sign');
+    .description('publish, promote and sign versions of agent and machine server');
 
   listCommand(release, run);
   showCommand(release, run);
@@ -58,8 +58,8 @@ export function releaseCommands(program: Command, run: Run): void {
 function listCommand(release: Command, run: Run): void {
   release
     .command('list')
-    .description('what was published')
-    .addOption(choiceOption('--name <program>', 'only this one', programs))
+    .description('list published versions')
+    .addOption(choiceOption('--name <program>', 'only this program', programs))
     .action(
       run(async ({ connection, output }, flags: { name?: string }) => {
         const { client } = await connection();
@@ -86,13 +86,16 @@ function publishCommand(release: Command, run: Run): void {
   release
     .command('publish [file...]')
     .description(
-      'sign and publish programs; machines that follow the channel get them. Without files: builds agent and machine server of this checkout for every platform',
+      'sign and publish programs for the machines that follow a channel. Without files, builds agent and machine server of this checkout for every platform',
     )
-    .option('--release-version <version>', 'of what is built; default: the version in package.json')
-    .addOption(choicesOption('--channel <channel...>', 'channels to point here at once', channelNames))
+    .option('--release-version <version>', 'version of the built programs; default: the version in package.json')
+    .addOption(choicesOption('--channel <channel...>', 'channels to point at this version (repeatable)', channelNames))
     .option(...keysOption)
-    .option('--threshold <n>', 'root keys that must sign, for the first publication; default: more than half')
-    .option('--no-patches', 'without patches from the versions before')
+    .option(
+      '--threshold <n>',
+      'number of root keys that must sign, for the first publication; default: more than half of them',
+    )
+    .option('--no-patches', 'do not create patches from earlier versions')
     .action(
       run(async ({ connection, output }, files: string[], flags: PublishFlags) => {
         const channels = flags.channel ?? [];
@@ -153,9 +156,9 @@ function promoteCommand(release: Command, run: Run): void {
   release
     .command('promote')
     .addArgument(choiceArgument('<name>', 'the program', programs))
-    .argument('<version>', 'that is published, such as 1.4.0')
+    .argument('<version>', 'published version, such as 1.4.0')
     .addArgument(choiceArgument('<channel>', 'that points there', channelNames))
-    .description('point a channel at a version that is published')
+    .description('point a channel at a published version')
     .action(
       run(async ({ connection, output }, name: string, version: string, channel: ChannelName) => {
         const { client } = await connection();
@@ -170,9 +173,11 @@ function revokeCommand(release: Command, run: Run): void {
   release
     .command('revoke')
     .addArgument(choiceArgument('<name>', 'the program', programs))
-    .argument('<version>', 'that is published, such as 1.4.0')
-    .description('withdraw a version: no machine is offered it any more, and no signature vouches for it')
-    .option('--yes', 'without asking')
+    .argument('<version>', 'published version, such as 1.4.0')
+    .description(
+      'withdraw a version: it is no longer offered to machines, and the signed list of files no longer names it',
+    )
+    .option('--yes', 'do not ask for confirmation')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, name: string, version: string, flags: KeyFlags & { yes?: boolean }) => {
@@ -209,7 +214,7 @@ function revokeCommand(release: Command, run: Run): void {
 function signCommand(release: Command, run: Run): void {
   release
     .command('sign')
-    .description('sign the list of files anew before it expires; once a month will do')
+    .description('renew the signature of the list of files before it expires; once a month is enough')
     .option(...keysOption)
     .action(
       run(async ({ connection, output }, flags: KeyFlags) => {

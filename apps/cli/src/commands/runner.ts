@@ -36,7 +36,7 @@ export function runnerCommands(program: Command, run: Run): void {
 function listCommand(runner: Command, run: Run): void {
   runner
     .command('list')
-    .description('runners with what they offer, those seen last first')
+    .description('list runners with their capabilities, most recently seen first')
     .action(
       run(async ({ connection, output }) => {
         const open = await connection();
@@ -71,7 +71,7 @@ function listCommand(runner: Command, run: Run): void {
 function tokenCommand(runner: Command, run: Run): void {
   runner
     .command('token')
-    .description('make an API key of role runner; prints the one command that joins a host')
+    .description('create an API key with the role runner and print the command that starts a runner with it')
     .option('--name <name>', 'name of the key', 'runner')
     .action(
       run(async ({ connection, output }, flags: { name: string }) => {

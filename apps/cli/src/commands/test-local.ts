@@ -27,20 +27,26 @@ interface LocalFlags {
 export function testLocalCommand(script: Command, run: Run): void {
   script
     .command('test-local')
-    .description('run a script on this host, in the same sandbox and with the same call as on a runner')
-    .requiredOption('--training-script-directory, --path <folder>', 'the script: setup.py and model/training.py')
-    .requiredOption('--dataset-root <folder>', 'what dataset export has written')
-    .option('--dataset-file <file>', 'in the dataset root', 'dataset.jsonl')
-    .option('--model-output-directory, --output <folder>', 'where the result goes', '.')
-    .option('--container-version, --container <key>', 'environment, such as py:3.11; default: the first one')
-    .option('--arg <key=value>', 'passed to the script as --key=value; again for more', collect)
-    .option('--custom-args <a=1,b=2>', 'several of them at once', collectList)
-    .option('--script-python <key=path>', 'an environment of its own, such as py:3.12=/usr/bin/python3.12')
-    .option('--network', 'with network, which a runner does not give')
-    .option('--pip-index-url <url>', 'where packages that the script needs come from')
-    .option('--wheelhouse <folder>', 'or a folder with their wheels')
-    .option('--memory-mib <n>', 'memory that it may use')
-    .option('--gpus <n>', 'GPUs that it may use')
+    .description('run a training script on this host, in the same sandbox and with the same arguments as on a runner')
+    .requiredOption(
+      '--training-script-directory, --path <folder>',
+      'folder of the script, with setup.py and model/training.py',
+    )
+    .requiredOption('--dataset-root <folder>', 'folder that platform dataset export wrote')
+    .option('--dataset-file <file>', 'dataset file in this folder', 'dataset.jsonl')
+    .option('--model-output-directory, --output <folder>', 'folder for the results', '.')
+    .option(
+      '--container-version, --container <key>',
+      'environment, such as py:3.11; default: the first one of this host',
+    )
+    .option('--arg <key=value>', 'argument for the script, passed as --key=value (repeatable)', collect)
+    .option('--custom-args <a=1,b=2>', 'several arguments at once', collectList)
+    .option('--script-python <key=path>', 'add an environment, such as py:3.12=/usr/bin/python3.12')
+    .option('--network', 'allow network access, which runners do not allow')
+    .option('--pip-index-url <url>', 'package index for the dependencies of the script')
+    .option('--wheelhouse <folder>', 'folder with the wheels of the dependencies')
+    .option('--memory-mib <n>', 'memory limit in MiB')
+    .option('--gpus <n>', 'number of GPUs')
     .action(run(testLocal));
 }
 

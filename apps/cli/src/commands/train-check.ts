@@ -20,13 +20,13 @@ export interface TrainingDataFlags {
 }
 
 export const datasetFlag = (command: Command): Command =>
-  command.requiredOption('--dataset-id, --dataset <name or id>', 'the images to train on (required)');
+  command.requiredOption('--dataset-id, --dataset <name or id>', 'dataset to train on (required)');
 
 export const labelFlags = (command: Command): Command =>
   command
-    .addOption(choiceOption('--model-type <type>', 'what to train (required)', modelTypes).makeOptionMandatory())
-    .option('--model-labels, --labels <a,b,…>', 'labels to learn; default: all of the dataset', collectList)
-    .option('--label <label>', 'one label to learn, for labels with a comma; again for more', collect);
+    .addOption(choiceOption('--model-type <type>', 'type of the model (required)', modelTypes).makeOptionMandatory())
+    .option('--model-labels, --labels <a,b,…>', 'labels to learn; default: all labels of the dataset', collectList)
+    .option('--label <label>', 'a label to learn, for labels that contain a comma (repeatable)', collect);
 
 interface TrainingData {
   readonly organizationId: string;
@@ -55,7 +55,7 @@ Example:
 
 export function checkCommand(train: Command, run: Run): void {
   labelFlags(datasetFlag(train.command('check')))
-    .description('how a submit would split a dataset, and whether the server would accept it')
+    .description('check how a submit would split a dataset, and whether the server would accept it')
     .addHelpText('after', checkHelp)
     .action(run(checkData));
 }

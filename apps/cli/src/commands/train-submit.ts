@@ -43,17 +43,17 @@ interface CustomFlags extends JobFlags, ScriptFlags {
 /** Options that all jobs share. */
 const jobFlags = (command: Command): Command =>
   datasetFlag(command)
-    .requiredOption('--model-name <name>', 'the model that a version is made of (required)')
-    .option('--model-version <version>', 'default: the time, such as 2026-03-01T12-00-05')
-    .option('--wait', 'wait for the end and show progress; Ctrl-C leaves the job running');
+    .requiredOption('--model-name <name>', 'name of the model that gets a new version (required)')
+    .option('--model-version <version>', 'version of the model; default: the time, such as 2026-03-01T12-00-05')
+    .option('--wait', 'wait until the job ends and show its progress; Ctrl-C leaves the job running');
 
 const limitFlags = (command: Command): Command =>
   command
     .optionsGroup('What the job may use:')
-    .option('--gpus <n>', 'GPUs that it waits for')
-    .option('--time-limit <time>', 'longest time of one run, such as 90s, 30m, 2h')
-    .option('--memory-mib <n>', 'memory')
-    .option('--disk-mib <n>', 'disk')
+    .option('--gpus <n>', 'number of GPUs that the job needs')
+    .option('--time-limit <time>', 'time limit of one attempt, such as 90s, 30m, 2h')
+    .option('--memory-mib <n>', 'memory limit in MiB')
+    .option('--disk-mib <n>', 'disk limit in MiB')
     .optionsGroup('Other:');
 
 const submitExample = `
@@ -86,9 +86,9 @@ function submitCommand(train: Command, run: Run): void {
         recipeWords,
       ),
     )
-    .option('--epochs <n>', 'rounds over the images at most')
-    .option('--side <px>', 'pixels of the square that the network sees')
-    .option('--arg <key=value>', 'another setting of the trainer; again for more', collect);
+    .option('--epochs <n>', 'maximum number of epochs')
+    .option('--side <px>', 'width and height of the input of the network, in pixels')
+    .option('--arg <key=value>', 'another setting of the trainer (repeatable)', collect);
   limitFlags(managed).addHelpText('after', submitExample).action(run(submitManaged));
 }
 
@@ -126,10 +126,10 @@ function submitCustomCommand(train: Command, run: Run): void {
     .description('run a training script of the registry on a dataset')
     .requiredOption('--script-name, --script <name>', 'the script: its name, or <namespace>:<name> (required)')
     .option('--version, --script-version <version>', 'version of the script', 'latest')
-    .option('--upload <folder>', 'upload this folder as a new version of the script first, and run that')
-    .option('--container-version, --container <key>', 'environment, see: platform train containers')
-    .option('--arg <key=value>', 'passed to the script as --key=value; again for more', collect)
-    .option('--args <a=1,b=2>', 'several of them at once', collectList);
+    .option('--upload <folder>', 'first upload this folder as a new version of the script, then run that version')
+    .option('--container-version, --container <key>', 'environment; list them with: platform train containers')
+    .option('--arg <key=value>', 'argument for the script, passed as --key=value (repeatable)', collect)
+    .option('--args <a=1,b=2>', 'several arguments at once', collectList);
   limitFlags(scriptFlags(custom.optionsGroup('With --upload:')))
     .addHelpText('after', customExample)
     .action(run(submitCustom));

@@ -27,8 +27,8 @@ export function watchCommands(train: Command, run: Run): void {
 
   train
     .command('logs <job>')
-    .description('log lines of a job, oldest first; --json: one object per line')
-    .option('-f, --follow', 'go on with new lines until the job ends or Ctrl-C')
+    .description('print log lines of a job, oldest first; --json: one object per line')
+    .option('-f, --follow', 'print new lines until the job ends or Ctrl-C')
     .option('-n, --lines <n>', 'only the newest lines')
     .action(
       run(async (world: CommandWorld, name: string, flags: { follow?: boolean; lines?: string }) => {

@@ -46,7 +46,7 @@ export function trainCommands(program: Command, run: Run): void {
 function getCommand(train: Command, run: Run): void {
   train
     .command('get <job>')
-    .description('one job: state, score, figures per label, where it came from')
+    .description('show a job: state, score, metrics per label, origin')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -63,18 +63,23 @@ function getCommand(train: Command, run: Run): void {
 function listCommand(train: Command, run: Run): void {
   train
     .command('list')
-    .description('jobs, newest first')
-    .addOption(choiceOption('--job-status, --status <status>', 'only these', statuses).default(statuses.all, '"all"'))
-    .option('-n, --limit <n>', 'jobs of one page, at most 1000', '30')
-    .option('--page-token <token>', 'the page after the one that printed this token')
-    .option('--all', 'all pages')
+    .description('list jobs, newest first')
+    .addOption(
+      choiceOption('--job-status, --status <status>', 'only jobs with this status', statuses).default(
+        statuses.all,
+        '"all"',
+      ),
+    )
+    .option('-n, --limit <n>', 'number of jobs per page, at most 1000', '30')
+    .option('--page-token <token>', 'token of the next page, as the previous page printed it')
+    .option('--all', 'print all pages')
     .action(run(listJobs));
 }
 
 function cancelCommand(train: Command, run: Run): void {
   train
     .command('cancel <job>')
-    .description('stop a job, waiting or running')
+    .description('cancel a waiting or running job')
     .action(
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
@@ -92,8 +97,8 @@ function cancelCommand(train: Command, run: Run): void {
 function deleteCommand(train: Command, run: Run): void {
   train
     .command('delete <job>')
-    .description('delete a job that has ended, with its log; its model stays')
-    .option('-y, --yes', 'do not ask')
+    .description('delete an ended job with its log; its model stays')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(
       run(async ({ connection, output }, name: string, flags: { yes?: boolean }) => {
         const open = await connection();
@@ -110,8 +115,8 @@ function deleteCommand(train: Command, run: Run): void {
 function containersCommand(train: Command, run: Run): void {
   train
     .command('containers')
-    .description('environments that training scripts can ask for')
-    .option('--include-uris', 'also where each comes from')
+    .description('list the environments that runners offer for training scripts')
+    .option('--include-uris', 'include the URI of each environment')
     .action(
       run(async ({ connection, output }, flags: { includeUris?: boolean }) => {
         const open = await connection();

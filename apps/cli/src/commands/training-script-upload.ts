@@ -20,7 +20,7 @@ const visibilities = {
 } as const;
 
 export const visibilityOption = (): Option =>
-  choiceOption('--visibility <who>', 'who finds it; public ones need a description', visibilities);
+  choiceOption('--visibility <who>', 'who can find it; a public one needs a description', visibilities);
 
 /** Metadata of a script version about its models. */
 export interface ScriptFlags {
@@ -30,9 +30,9 @@ export interface ScriptFlags {
 }
 export const scriptFlags = (command: Command): Command =>
   command
-    .addOption(choiceOption('--framework <name>', 'of the models it makes', frameworks))
-    .addOption(choiceOption('--type, --model-type <type>', 'of the models it makes', modelTypes))
-    .option('--script-url <url>', 'page about the script');
+    .addOption(choiceOption('--framework <name>', 'of the models that the script trains', frameworks))
+    .addOption(choiceOption('--type, --model-type <type>', 'of the models that the script trains', modelTypes))
+    .option('--script-url <url>', 'URL of a page about the script');
 
 export interface ScriptUpload extends ScriptFlags {
   readonly name: string;

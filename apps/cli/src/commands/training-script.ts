@@ -38,12 +38,12 @@ export function trainingScriptCommands(program: Command, run: Run): void {
   const script = program.command('training-script').description('training scripts of the registry');
 
   scriptFlags(script.command('upload'))
-    .description('upload a folder (or its .tar.gz) as a new version of a script')
-    .requiredOption('--path <folder>', 'with setup.py or pyproject.toml and model/training.py')
+    .description('upload a folder or its .tar.gz as a new version of a script')
+    .requiredOption('--path <folder>', 'folder with setup.py or pyproject.toml and model/training.py, or its .tar.gz')
     .requiredOption('--script-name, --name <name>', 'name of the script')
-    .option('--version <version>', 'default: the time in ms')
-    .option('--draft', 'not finished yet')
-    .option('--description <text>', 'what it does')
+    .option('--version <version>', 'version of the script; default: the time in ms since 1970')
+    .option('--draft', 'mark it as a draft')
+    .option('--description <text>', 'description')
     .addOption(visibilityOption())
     .action(
       run(
@@ -80,8 +80,8 @@ export function trainingScriptCommands(program: Command, run: Run): void {
 function listCommand(script: Command, run: Run): void {
   script
     .command('list')
-    .description('scripts of the organization')
-    .option('--public', 'also public ones of others')
+    .description('list the scripts of the organization')
+    .option('--public', 'include public ones of other organizations')
     .action(
       run(async ({ connection, output }, flags: { public?: boolean }) => {
         const of = { isOwn: flags.public !== true };
@@ -113,12 +113,12 @@ function listCommand(script: Command, run: Run): void {
 function updateCommand(script: Command, run: Run): void {
   script
     .command('update <script>')
-    .description('change what the registry says about a script')
+    .description('change the description of a script in the registry')
     .addOption(visibilityOption())
-    .option('--description <text>', 'what it does')
-    .option('--script-url <url>', 'page about it')
-    .option('--draft', 'not finished yet')
-    .option('--no-draft', 'finished')
+    .option('--description <text>', 'description')
+    .option('--script-url <url>', 'URL of a page about the script')
+    .option('--draft', 'mark it as a draft')
+    .option('--no-draft', 'mark it as finished')
     .action(
       run(
         async (

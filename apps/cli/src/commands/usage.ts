@@ -6,7 +6,7 @@ import type { Run } from '../run.ts';
 export function usageCommand(program: Command, run: Run): void {
   program
     .command('usage')
-    .description('what the organization stores, and its limit')
+    .description('show the storage that the organization uses, and its limit')
     .action(
       run(async ({ connection, output }) => {
         const open = await connection();

@@ -3,13 +3,14 @@ import path from 'node:path';
 import { errorText, type Clock } from '@platform/kit';
 import { readJson } from '@platform/kit/node';
 import { checkout, isRoot } from '../data-folder.ts';
-import { places } from '../installation/places.ts';
+import { places, units } from '../installation/places.ts';
 import { findServer, type ServerHints } from './found-server.ts';
-import type { BlobsSeen, DatabaseSeen, FoundServer, Health, Observations } from './observations.ts';
-import { observeChange } from './observe-change.ts';
+import type { BlobsSeen, DatabaseSeen, FoundServer, Health, Observations, ChangeSeen } from './observations.ts';
 import { observeCertificate, observePublicUrl } from './observe-certificate.ts';
 import { isClockSynchronized, observeDisks, observeFiles, observeUnits } from './observe-host.ts';
 import { observeReleases } from './observe-releases.ts';
+import { isReplacing, readSwitch } from '../installation/state.ts';
+import { attempt } from '../installation/system.ts';
 
 const answerMs = 5_000;
 
@@ -82,4 +83,15 @@ async function lastBackup(dataFolder: string): Promise<number | undefined> {
   const found = await readJson(path.join(dataFolder, 'last-backup.json')).catch(() => undefined);
   const at = Date.parse((found as { at?: string } | undefined)?.at ?? '');
   return Number.isNaN(at) ? undefined : at;
+}
+
+/** What stops the server of an installation on purpose. Only root may read which versions it is between. */
+async function observeChange({ isInstalled }: FoundServer): Promise<ChangeSeen | undefined> {
+  if (!isInstalled) return undefined;
+  const isRunning = attempt('systemctl', 'show', '-P', 'ActiveState', units.switch).text === 'activating';
+  const found = await readSwitch().catch(() => undefined);
+  if (found)
+    return { what: `the switch from ${found.from ?? 'nothing'} to ${found.to} (stage ${found.stage})`, isRunning };
+  if (isReplacing()) return { what: 'the exchange of the data for restored ones', isRunning };
+  return isRunning ? { what: 'a switch to another version', isRunning } : undefined;
 }

@@ -14,7 +14,7 @@ const mostUnderWay = 2_000;
 /** An open connection wakes both processes every second; see docs/decisions/0044-presence-pipes.md. */
 const idleMs = 5_000;
 
-export interface HandoverParts {
+export interface LogHandover {
   socketFile: string;
   /** Identifies this run of the program; with it and the line number the agent recognizes a repeated line. */
   bootId: string;
@@ -29,11 +29,11 @@ export interface HandoverParts {
  *
  * @returns false when no agent ever answered.
  */
-export async function handOverLogs(parts: HandoverParts, signal: AbortSignal): Promise<boolean> {
-  const { queue, clock } = parts;
+export async function handOverLogs(handover: LogHandover, signal: AbortSignal): Promise<boolean> {
+  const { queue, clock } = handover;
   const begin = clock.now();
   for (let failures = 0, isKnown = false; !signal.aborted;) {
-    const wasAnswered = await converse(parts, signal);
+    const wasAnswered = await converse(handover, signal);
     isKnown ||= wasAnswered;
     if (signal.aborted) break;
     if (!isKnown && clock.now() - begin >= firstAnswerMs) return false;
@@ -48,12 +48,12 @@ export async function handOverLogs(parts: HandoverParts, signal: AbortSignal): P
 }
 
 /** Sends all waiting lines before the program exits. */
-export async function flushToAgent(parts: HandoverParts, signal: AbortSignal): Promise<void> {
+export async function flushToAgent(handover: LogHandover, signal: AbortSignal): Promise<void> {
   const done = new AbortController();
-  const ended = converse(parts, AbortSignal.any([signal, done.signal]));
-  while (parts.queue.size > 0 && !signal.aborted) {
+  const ended = converse(handover, AbortSignal.any([signal, done.signal]));
+  while (handover.queue.size > 0 && !signal.aborted) {
     const turn = new AbortController();
-    await Promise.race([parts.queue.emptied.changed(AbortSignal.any([turn.signal, signal])), ended]);
+    await Promise.race([handover.queue.emptied.changed(AbortSignal.any([turn.signal, signal])), ended]);
     turn.abort();
     if (await isOver(ended)) break;
   }
@@ -66,7 +66,7 @@ const isOver = (work: Promise<unknown>): Promise<boolean> =>
 
 /** Uses one connection until it breaks or there is nothing to send. @returns whether the agent answered. */
 async function converse(
-  { socketFile, bootId, queue, logged, clock }: HandoverParts,
+  { socketFile, bootId, queue, logged, clock }: LogHandover,
   signal: AbortSignal,
 ): Promise<boolean> {
   const over = new AbortController();

@@ -1,5 +1,5 @@
 /** Content-addressed images, shared between jobs: a second training on the same dataset downloads nothing. */
-import { chmod, lstat, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Only the runner's user may read an organization's images, not other users of this host. */
@@ -69,27 +69,8 @@ export function imageCache(folder: string, limitBytes: number, wall: () => numbe
   };
 }
 
-const modesAtOnce = 64;
-
-/**
- * Creates the folder if needed and makes it private, with everything that an earlier version left readable. Skips files
- * of other users; follows no links.
- */
+/** Creates the folder if needed. Only the runner's user may enter it; the folder of another user stays as it is. */
 export async function makePrivate(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: privateModes.folder });
-  const mend = async (file: string, wanted: number): Promise<void> => {
-    const { mode } = await lstat(file);
-    if ((mode & 0o7777) !== wanted) await chmod(file, wanted);
-  };
-  const enter = async (at: string): Promise<void> => {
-    await mend(at, privateModes.folder).catch(() => {});
-    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
-    const files = entries.filter((entry) => entry.isFile()).map(({ name }) => path.join(at, name));
-    for (let first = 0; first < files.length; first += modesAtOnce) {
-      const some = files.slice(first, first + modesAtOnce);
-      await Promise.all(some.map((file) => mend(file, privateModes.file).catch(() => {})));
-    }
-    for (const entry of entries) if (entry.isDirectory()) await enter(path.join(at, entry.name));
-  };
-  await enter(folder);
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, privateModes.folder).catch(() => {});
 }

@@ -29,22 +29,15 @@ test('the cache requests the same image once, also at the same time, and again w
 
 const modeOf = async (file: string): Promise<number> => (await stat(file)).mode & 0o7777;
 
-test('the cache is for its owner alone, also what an earlier version left open; links are not followed', async () => {
+test('the cache is for its owner alone', async () => {
   await using folder = await tempFolder();
   const root = folder.file('cache');
-  await mkdir(`${root}/aa/deep`, { recursive: true });
+  await mkdir(root);
   await chmod(root, 0o755);
-  for (const name of ['aa/old', 'aa/deep/older', '../outside']) {
-    await writeFile(`${root}/${name}`, 'x');
-    await chmod(`${root}/${name}`, 0o644);
-  }
-  await symlink(folder.file('outside'), `${root}/aa/link`);
   await makePrivate(root);
   const cache = imageCache(root, 1000, () => 0);
   const file = await cache.get(b, 4, (partial) => writeFile(partial, 'four', { mode: 0o644 }));
-  const names = ['', 'aa', 'aa/deep', 'bb', 'aa/old', 'aa/deep/older', '../outside'];
-  const modes = await Promise.all(names.map((name) => modeOf(`${root}/${name}`)));
-  assert.deepEqual(modes, [0o700, 0o700, 0o700, 0o700, 0o600, 0o600, 0o644]);
+  assert.deepEqual(await Promise.all(['', 'bb'].map((name) => modeOf(`${root}/${name}`))), [0o700, 0o700]);
   assert.equal(await modeOf(file), 0o600);
   await makePrivate(folder.file('new'));
   assert.equal(await modeOf(folder.file('new')), 0o700);

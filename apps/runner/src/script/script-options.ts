@@ -8,29 +8,29 @@ export const scriptTable = {
   scriptPython: {
     type: 'string',
     description:
-      'Pythons for training scripts by the names that jobs ask for, the default first: py:3.11=/usr/bin/python3,tf:2.17=/opt/tf/bin/python. Else the python3 of PATH.',
+      'Python environments for training scripts by the names that jobs request, the default first: py:3.11=/usr/bin/python3,tf:2.17=/opt/tf/bin/python (default: python3 of PATH).',
   },
   scripts: { type: 'boolean', default: true, description: 'Run training scripts of users, in a sandbox.' },
   allowScriptNetwork: {
     type: 'boolean',
-    description: 'Let training scripts use the network of this host, all of it.',
+    description: 'Give training scripts unrestricted access to the network of this host.',
   },
-  wheelhouse: { type: 'string', description: 'Folder with the wheels that training scripts may depend on.' },
+  wheelhouse: { type: 'string', description: 'Folder with the wheels that training scripts may install.' },
   scriptWeights: {
     type: 'string',
-    description: 'Folder with pretrained weights that training scripts may read, as PLATFORM_WEIGHTS_DIR.',
+    description: 'Folder with pretrained weights that training scripts may read. They find it in PLATFORM_WEIGHTS_DIR.',
   },
   pipIndexUrl: {
     type: 'string',
-    description: 'Package index that training scripts may install from. Only the installation gets the network.',
+    description: 'Package index that training scripts may install from. Only the installation has network access.',
   },
-  scriptCpus: { type: 'number', min: 0.1, description: 'CPUs that a training script may use. Else all.' },
+  scriptCpus: { type: 'number', min: 0.1, description: 'Maximum CPUs of a training script (default: all).' },
   scriptProcesses: {
     type: 'number',
     default: 512,
     min: 16,
     max: 100_000,
-    description: 'Processes and threads that a training script may have at once.',
+    description: 'Maximum number of processes and threads of a training script.',
   },
   scriptNice: { type: 'number', default: 0, min: 0, max: 19, description: 'Nice value of training scripts.' },
 } as const satisfies OptionTable;

@@ -1,6 +1,6 @@
 /** Runs the trainer as a child process and reads its reports. */
 import { getPriority, setPriority } from 'node:os';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { isErrorCode } from '@platform/contract/errors/errors';
 import { parseJobEvent } from '@platform/contract/job/job';
 import type { JobEvent } from '@platform/contract/job/job';
@@ -8,7 +8,6 @@ import type { Clock } from '@platform/kit';
 import { spawnGroup, type Exit } from '@platform/kit/node';
 import type { TrainerError } from '../attempt-life.ts';
 import type { JobFolder } from '../job/folder.ts';
-import { residentMib } from './memory.ts';
 import { forgetTrainer, rememberTrainer } from './orphan.ts';
 import { tailOf, type Tail } from './tail.ts';
 
@@ -145,5 +144,15 @@ function lowerPriority(pid: number, nice: number): void {
     setPriority(pid, Math.min(getPriority() + nice, highestNice));
   } catch {
     // the process has already exited
+  }
+}
+
+/** Resident memory of a process in MiB; undefined if the process is gone or the system has no /proc. */
+function residentMib(pid: number): number | undefined {
+  try {
+    const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kib === undefined ? undefined : Number(kib) / 1024;
+  } catch {
+    return undefined;
   }
 }

@@ -1,5 +1,5 @@
 // The fields of machines that queries and filters compare, and how their values are written.
-import { tagPart } from './tags.ts';
+import { normalizeTagText } from './tags.ts';
 
 /** Number: in its unit. Span: ms. Version: see `versionNumbers`. */
 export type FieldKind = 'text' | 'flag' | 'number' | 'bytes' | 'span' | 'version' | 'state' | 'tag' | 'operation';
@@ -139,7 +139,7 @@ const operatorOf = (kind: FieldKind, written: WrittenOperator): Operator =>
 
 function valueOf(kind: FieldKind, text: string): Comparison['value'] | undefined {
   if (kind === 'text' || kind === 'version') return text === '' || text.includes('\0') ? undefined : text;
-  if (kind === 'tag') return tagPart(text);
+  if (kind === 'tag') return normalizeTagText(text);
   if (kind === 'operation') return isOperation(text.toLowerCase()) ? text.toLowerCase() : undefined;
   if (kind === 'flag') return text === 'true' || text === 'false' ? text === 'true' : undefined;
   if (kind === 'state') return machineStates.find((state) => state === text.toLowerCase());

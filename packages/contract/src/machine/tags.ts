@@ -20,7 +20,7 @@ export function readTag(text: string): { tag: string } | { problem: string } {
 }
 
 /** A tag or a part of one, for comparisons; undefined: no tag contains it. */
-export function tagPart(text: string): string | undefined {
+export function normalizeTagText(text: string): string | undefined {
   const part = folded(text);
   return part.length <= longestTag && characters.test(part) ? part : undefined;
 }

@@ -1,13 +1,9 @@
 import { isObject, type Json } from '@platform/contract/text/json-object';
-import type { Split } from '@platform/contract/job/job';
 import { splitOf } from '../file-names.ts';
 import { linesOf, parseJsonText } from '../text.ts';
 import { numberIn, type ReadFiles, type ReadView, textIn, textOf } from './reader.ts';
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
-
-const splitInTag = (label: string): Split | undefined =>
-  label.startsWith('split:') ? splitOf(label.slice('split:'.length)) : undefined;
 
 /** Reads dataset.jsonl as `dataset export` writes it. */
 export const readJsonl: ReadFiles = async (view, files) => {
@@ -25,10 +21,8 @@ function readLine({ collector, ledger }: ReadView, file: string, where: string, 
   const path = isObject(parsed.value) ? textIn(parsed.value['image_path']) : undefined;
   if (!isObject(parsed.value) || path === undefined)
     return ledger.invalid(file, where, 'each line must be a JSON object with image_path');
-  const named = list(parsed.value['classification_annotations']).map((one) => textIn(one['annotation_label']));
-  const tagged = named.map((label) => splitInTag(label ?? '')).find((split) => split !== undefined);
-  const split = splitOf(textIn(parsed.value['split']) ?? '') ?? tagged;
-  const labels = named.filter((label) => splitInTag(label ?? '') === undefined);
+  const labels = list(parsed.value['classification_annotations']).map((one) => textIn(one['annotation_label']));
+  const split = splitOf(textIn(parsed.value['split']) ?? '');
   const boxes = list(parsed.value['bounding_box_annotations']);
   const image = collector.imageFor(path, { file, count: labels.length + boxes.length });
   if (image === undefined) return undefined;

@@ -10,7 +10,7 @@ export class PatchRefused extends Error {
   override readonly name = 'PatchRefused';
 }
 
-export interface PatchParts {
+export interface PatchOptions {
   /** The patch in chunks of any size. */
   readonly patch: AsyncIterable<Uint8Array>;
   /** Bytes of the old file from `at`; fewer than requested only at its end. */
@@ -37,7 +37,7 @@ export async function applyPatch({
   write,
   limitBytes,
   windowLimitBytes = standardWindowLimit,
-}: PatchParts): Promise<number> {
+}: PatchOptions): Promise<number> {
   const input = new Input(unpacked(patch));
   try {
     const magic = await input.take(5);
@@ -335,10 +335,10 @@ const keptPages = 64;
 
 /** Cache of pages of the old file. */
 class Pages {
-  readonly #source: PatchParts['source'];
+  readonly #source: PatchOptions['source'];
   readonly #pages = new Map<number, Uint8Array>();
 
-  constructor(source: PatchParts['source']) {
+  constructor(source: PatchOptions['source']) {
     this.#source = source;
   }
 

@@ -15,7 +15,7 @@ import { TfliteGraph } from '../tflite/writer.ts';
 import { tempFolder } from '../../test/temp-folder.ts';
 import { exportInt8, sampled } from './export.ts';
 import type { Int8Job, Int8Source, MeasuredInt8 } from './export.ts';
-import { int8Section } from './card.ts';
+import { int8Section } from '../model-card.ts';
 import { emitInt8Onnx } from './onnx.ts';
 import type { ConvolutionForm, Int8Plan } from './plan.ts';
 import { emitInt8Tflite } from './tflite.ts';

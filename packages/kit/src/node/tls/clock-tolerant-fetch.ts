@@ -18,7 +18,7 @@ export interface ClockEvidence {
   proven: (time: number, isClockRefuted: boolean) => void;
 }
 
-export interface TolerantFetchParts extends ClockEvidence {
+export interface TolerantFetchOptions extends ClockEvidence {
   env: Readonly<Record<string, string | undefined>>;
   /** In addition to the runtime's own CAs. */
   trusted?: TrustedAuthority | undefined;
@@ -42,12 +42,12 @@ interface Validity {
  * Otherwise there are two cases: the clock lies before the floor, or the runtime refuses a certificate. Then this code
  * verifies the certificates at the time max(floor, latest notBefore), on its own connection, before it sends anything.
  */
-export function clockTolerantFetch(parts: TolerantFetchParts): typeof fetch {
-  const { clock, fetch: plain = fetch, trusted, proven } = parts;
+export function clockTolerantFetch(options: TolerantFetchOptions): typeof fetch {
+  const { clock, fetch: plain = fetch, trusted, proven } = options;
   const send = trusted ? trustingFetch(trusted, plain) : plain;
   /** Origins whose certificates are not valid at the system's time. */
   const outside = new Map<string, Validity>();
-  const isSynchronized = cachedFor(synchronizedCacheMs, clock, parts.isSynchronized);
+  const isSynchronized = cachedFor(synchronizedCacheMs, clock, options.isSynchronized);
   const isWithin = ({ from, until }: Validity): boolean => clock.wall() >= from && clock.wall() <= until;
 
   return async (input, init) => {
@@ -55,11 +55,11 @@ export function clockTolerantFetch(parts: TolerantFetchParts): typeof fetch {
     if (protocol !== 'https:') return send(input, init);
     const isAborted = (): boolean =>
       (init?.signal ?? (input instanceof Request ? input.signal : null))?.aborted === true;
-    const floor = await parts.floor();
+    const floor = await options.floor();
     const known = outside.get(origin);
     const isBefore = clock.wall() < floor - slackMs;
     if ((isBefore || (known && !isWithin(known))) && !(await isSynchronized())) {
-      return (await fetchAtProvenTime(parts, new Request(input, init), floor, () => {})).answer;
+      return (await fetchAtProvenTime(options, new Request(input, init), floor, () => {})).answer;
     }
     outside.delete(origin);
     try {
@@ -71,7 +71,7 @@ export function clockTolerantFetch(parts: TolerantFetchParts): typeof fetch {
       return answer;
     } catch (error) {
       if (isAborted() || !isCertificateError(error) || (await isSynchronized())) throw error;
-      const { answer, chain } = await fetchAtProvenTime(parts, new Request(input, init), floor, (found) => {
+      const { answer, chain } = await fetchAtProvenTime(options, new Request(input, init), floor, (found) => {
         // The dates are valid now, so the runtime refuses it for another reason.
         if (isWithin(found)) throw error;
       }).catch(() => Promise.reject(error as Error));
@@ -84,7 +84,7 @@ export function clockTolerantFetch(parts: TolerantFetchParts): typeof fetch {
 
 /** Verifies the certificates by our own code, sends the request, and reports the time that the server proved. */
 async function fetchAtProvenTime(
-  { clock, env, trusted, proven }: TolerantFetchParts,
+  { clock, env, trusted, proven }: TolerantFetchOptions,
   request: Request,
   floor: number,
   checkChain: (chain: VerifiedChain) => void,

@@ -5,7 +5,7 @@ import { verifyChain, type VerifiedChain } from './chain.ts';
 import { connectByProxy, proxyFor } from './proxy.ts';
 import { connected, opened } from './sockets.ts';
 
-export interface ConnectionParts {
+export interface ConnectOptions {
   /** An https URL. */
   url: URL;
   /** ms since 1970, certainly in the past. */
@@ -22,7 +22,7 @@ export interface ConnectionParts {
  * @throws CertificateRefused; Error when the connection fails.
  */
 export async function connectVerified(
-  { url, floor, env, authorities: more }: ConnectionParts,
+  { url, floor, env, authorities: more }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<{ socket: TLSSocket; chain: VerifiedChain }> {
   const host = hostOf(url);
@@ -38,7 +38,7 @@ export async function connectVerified(
 
 /** Connects to whoever answers: nothing is known of the server. */
 export async function connectUnverified(
-  { url, env }: Pick<ConnectionParts, 'url' | 'env'>,
+  { url, env }: Pick<ConnectOptions, 'url' | 'env'>,
   signal: AbortSignal,
 ): Promise<TLSSocket> {
   const host = hostOf(url);

@@ -1,6 +1,6 @@
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { connectUnverified, connectVerified, type ConnectionParts } from './connection.ts';
+import { connectUnverified, connectVerified, type ConnectOptions } from './connection.ts';
 import type { VerifiedChain } from './chain.ts';
 
 /**
@@ -10,12 +10,7 @@ import type { VerifiedChain } from './chain.ts';
  */
 export async function fetchVerified(
   sent: Request,
-  {
-    floor,
-    env,
-    authorities,
-    checkChain,
-  }: Omit<ConnectionParts, 'url'> & { checkChain: (chain: VerifiedChain) => void },
+  { floor, env, authorities, checkChain }: Omit<ConnectOptions, 'url'> & { checkChain: (chain: VerifiedChain) => void },
 ): Promise<Response> {
   const url = new URL(sent.url);
   const { socket, chain } = await connectVerified({ url, floor, env, authorities }, sent.signal);
@@ -32,7 +27,7 @@ export async function fetchVerified(
  * A fetch from whoever answers at an https URL. Send nothing secret, and trust the answer only if you know its hash.
  * It follows no redirects and decompresses nothing.
  */
-export async function fetchUnverified(sent: Request, env: ConnectionParts['env']): Promise<Response> {
+export async function fetchUnverified(sent: Request, env: ConnectOptions['env']): Promise<Response> {
   const url = new URL(sent.url);
   return exchange(sent, url, await connectUnverified({ url, env }, sent.signal));
 }
