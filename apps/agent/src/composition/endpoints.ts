@@ -1,9 +1,9 @@
 import type { Clock, Log } from '@platform/kit';
 import { runtimeEnvironment } from '../install/unit.ts';
-import { childBluetooth, type BluetoothEndpoint } from '../network/bluetooth-endpoint.ts';
-import type { ChildParts } from '../network/endpoints-child.ts';
-import type { ProvisioningEndpoints } from '../network/endpoints-port.ts';
-import { childEndpoints } from '../network/hotspot-endpoints.ts';
+import { childBluetooth, type BluetoothEndpoint } from '../network/endpoints/bluetooth-endpoint.ts';
+import type { ChildParts } from '../network/endpoints/endpoints-child.ts';
+import type { ProvisioningEndpoints } from '../network/endpoints/endpoints-port.ts';
+import { childEndpoints } from '../network/hotspot/hotspot-endpoints.ts';
 import { linuxBluetooth } from '../os/linux/bluez/bluez.ts';
 import { posixPrograms } from '../os/posix/programs.ts';
 import type { Device } from '../os/ports.ts';

@@ -3,7 +3,7 @@ import { shortestSecret } from '@platform/contract/config/secrets';
 import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Sink } from '@platform/kit';
 import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { BootReason, Device } from '../os/ports.ts';
 import { contentOf, isSameConfig, noContent, type Actual, type Wanted } from '../state/state.ts';
 import { connectCloud, type Cloud } from '../link/cloud.ts';

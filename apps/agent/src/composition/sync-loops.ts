@@ -13,10 +13,10 @@ import type { SpoolWriter } from '../logs/spool-writer.ts';
 import { followOutput, type Output } from '../logs/output.ts';
 import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
-import { watchFallback } from '../network/fallback-condition.ts';
+import { watchFallback } from '../network/rows/fallback-condition.ts';
 import type { SampleSender } from '../samples/sample-sender.ts';
 import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state/state.ts';
 

@@ -24,8 +24,8 @@ import { deriveConditions, isRestartNeeded, type Condition } from '../health/con
 import type { Self } from '../link/request.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import { packageStatus } from './package-status.ts';
-import type { NetworkRow } from '../network/network-rows.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkRow } from '../network/rows/network-rows.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Trial } from '../state/trial-file.ts';
 
 /** Since when the management server is reachable, or is not. Times in ms since 1970. */

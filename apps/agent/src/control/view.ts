@@ -1,7 +1,7 @@
 import type { Cell, Clock } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Self } from '../link/request.ts';
 import type { Spool } from '../logs/spool.ts';
 import type { ConditionSet } from '../health/condition-set.ts';

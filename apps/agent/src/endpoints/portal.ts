@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '@platform/kit';
-import type { ProvisioningView } from '../network/provisioning-view.ts';
+import type { ProvisioningView } from '../network/endpoints/provisioning-view.ts';
 import { readEntered } from './entered.ts';
 import { parseForm } from './form.ts';
 import { html } from './html.ts';

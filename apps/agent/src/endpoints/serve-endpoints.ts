@@ -1,5 +1,5 @@
 import type { Clock } from '@platform/kit';
-import { inherited } from '../network/endpoints-process.ts';
+import { inherited } from '../network/endpoints/endpoints-process.ts';
 import { acceptOn } from './accept.ts';
 import { httpConnection } from './http-connection.ts';
 import { agentPipe } from './agent-pipe.ts';

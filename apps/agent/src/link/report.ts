@@ -8,7 +8,7 @@ import { reportOf, requestOf, type Self } from './request.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import type { HostFacts } from '../os/ports.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import { isSameNetwork, NetworkReportLimit } from './network-report.ts';
 
 const gatherMs = 300;

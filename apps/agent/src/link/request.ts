@@ -11,7 +11,7 @@ import {
   type AgentReportSchema,
   type DeviceDefaultsSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Host, HostFacts } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/machine-server/resources';
 import type { SystemStatus } from '../system/system-status.ts';
