@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { initial } from '../src/state-machines/provisioning-step.ts';
 import type { Phase, State } from '../src/state-machines/provisioning-state.ts';
 import { noReboots } from '../src/state-machines/reboot-spacing.ts';
-import type { EndpointHandlers } from '../src/network/endpoints/endpoints-port.ts';
+import type { EndpointHandlers } from '../src/network/endpoints/provisioning-view.ts';
 import { observationOf } from '../src/network/checks/observation.ts';
 import { bluetoothWanted } from '../src/network/endpoints/bluetooth-wanted.ts';
 import { machineSettings, type NetworkSettings } from '../src/network/settings/network-settings.ts';

@@ -9,12 +9,15 @@ import { followCredentialsProblem, noProblem } from '../src/network/views/creden
 import { keepCountry, type CountryOutcome } from '../src/network/settings/country.ts';
 import { keepRows } from '../src/network/rows/keep-rows.ts';
 import type { BluetoothWanted } from '../src/network/endpoints/bluetooth-wanted.ts';
-import type { EndpointHandlers, ProvisioningEndpoints } from '../src/network/endpoints/endpoints-port.ts';
+import type {
+  EndpointHandlers,
+  ProvisioningEndpoints,
+  ProvisioningView,
+} from '../src/network/endpoints/provisioning-view.ts';
 import type { NetworkSettings } from '../src/network/settings/network-settings.ts';
 import type { NetworkStatus } from '../src/network/rows/network-status.ts';
 import { Provisioning } from '../src/network/provisioning/provisioning.ts';
 import { networkTrials } from '../src/network/profiles/refused-change.ts';
-import type { ProvisioningView } from '../src/network/endpoints/provisioning-view.ts';
 import type { BluetoothState } from '../src/os/bluetooth-port.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { SimNetwork } from '../src/os/sim/network.ts';

@@ -14,7 +14,7 @@ import { SetUpCode } from '../src/link/set-up-code.ts';
 import { setUpConnections } from '../src/link/set-up-connection.ts';
 import type { Credentials as Given } from '../src/state-machines/provisioning-state.ts';
 import { childEndpoints } from '../src/network/hotspot/hotspot-endpoints.ts';
-import type { ProvisioningEndpoints } from '../src/network/endpoints/endpoints-port.ts';
+import type { ProvisioningEndpoints } from '../src/network/endpoints/provisioning-view.ts';
 import type { NetworkSettings } from '../src/network/settings/network-settings.ts';
 import type { NetworkStatus } from '../src/network/rows/network-status.ts';
 import { followCredentialsProblem, noProblem } from '../src/network/views/credentials-problem.ts';

@@ -16,12 +16,11 @@ import {
   type UnusableProxy,
 } from '@platform/kit/node';
 import { readLayers } from './layers.ts';
-import { reboot } from '../composition/systemctl-reboot.ts';
-import { system, watchSmallFile } from '../composition/system.ts';
+import { reboot, system, watchSmallFile } from '../composition/system.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { createWeb } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
-import { thisMachine, type ThisMachine } from '../composition/this-machine.ts';
+import { thisMachine, type ThisMachine, previousRunInJournal } from '../composition/this-machine.ts';
 import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import type { Device, Disk, Host } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';
@@ -47,15 +46,14 @@ import { childFetcher } from '../versions/fetch-child.ts';
 import { setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher } from '../versions/fetch-ports.ts';
 import { isRestarted } from '../versions/managed-programs.ts';
-import { selfIdOf } from '../versions/running-id.ts';
+import { selfIdOf, version } from '../versions/own-version.ts';
 import { systemUnit } from '../install/system-unit.ts';
-import { version } from '../versions/own-version.ts';
 import type { Io } from './command.ts';
 import { checkExecutable } from './exec-check.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { AgentOptions } from './run-options.ts';
-import { previousRunInJournal } from '../composition/run-in-journal.ts';
 import { printVersion } from './version.ts';
+import type { Context } from '../health/context.ts';
 
 /** Runs the agent until a signal. */
 export async function run(given: AgentOptions, io: Io): Promise<number> {
@@ -184,13 +182,10 @@ async function runLinked(
   );
 }
 
-interface Local {
+interface Local extends Pick<Context, 'conditions' | 'clock' | 'log'> {
   machine: ThisMachine;
   root: string;
-  conditions: ConditionSet;
   trace: RequestTrace;
-  clock: Clock;
-  log: Log;
 }
 
 /** What the tasks that need credentials share: connections, downloads, its own version and unit. */

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { Cell, setIfDifferent, within } from '@platform/kit';
+import { Cell, setIfDifferent, within, type Clock, type Log } from '@platform/kit';
 import { keepCertificates, withUsableNetworks } from '../network/settings/certificates.ts';
 import { keepAdditionalNetworks } from '../network/profiles/additional-networks.ts';
 import { forceFolder } from '../network/provisioning/forced.ts';
@@ -18,11 +18,18 @@ import { askNameServer } from '../os/ask-name-server.ts';
 import type { Network } from '../os/network-port.ts';
 import { isIntercepted } from '../os/portal-redirect.ts';
 import type { AlwaysOn } from './always-on.ts';
-import { bluetoothEndpoint, hotspotEndpoints } from './endpoints.ts';
 import { noteManaged } from './hand-over-networks.ts';
-import { reboot } from './systemctl-reboot.ts';
+import { reboot, system, watchSmallFile } from './system.ts';
 import { eachChange } from './sync-loops.ts';
-import { system, watchSmallFile } from './system.ts';
+import { runtimeEnvironment } from '../install/unit.ts';
+import { childBluetooth, type BluetoothEndpoint } from '../network/endpoints/bluetooth-endpoint.ts';
+import type { ChildParts } from '../network/endpoints/endpoints-child.ts';
+import type { ProvisioningEndpoints } from '../network/endpoints/provisioning-view.ts';
+import { childEndpoints } from '../network/hotspot/hotspot-endpoints.ts';
+import { linuxBluetooth } from '../os/linux/bluez/bluez.ts';
+import { posixPrograms } from '../os/posix/programs.ts';
+import type { Device } from '../os/ports.ts';
+import { thisProgram } from './this-machine.ts';
 
 const contactMs = 10_000;
 
@@ -213,3 +220,25 @@ async function contact(of: AlwaysOn, signal: AbortSignal): Promise<boolean> {
     return url.protocol === 'https:' || status < 300 || (status >= 400 && status < 500);
   }).catch(() => false);
 }
+
+const mib = 1024 * 1024;
+/** It needs about 9 MiB built, 43 MiB from source; each of its 128 connections may hold 72 KiB. */
+const memoryLimits = { built: 96 * mib, fromSource: 256 * mib };
+const longestProgramMs = 10_000;
+
+const childParts = ({ clock, log }: { clock: Clock; log: Log }): ChildParts => ({
+  command: [...thisProgram(), 'endpoints'],
+  env: runtimeEnvironment,
+  programs: posixPrograms(longestProgramMs),
+  memoryLimitBytes: process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built,
+  clock,
+  log,
+});
+
+/** The captive portal and the provisioning RPC of this machine, in a process of their own. */
+const hotspotEndpoints = (of: { device: Pick<Device, 'processes'>; clock: Clock; log: Log }): ProvisioningEndpoints =>
+  childEndpoints({ ...childParts(of), processes: of.device.processes });
+
+/** Provisioning over the Bluetooth of this machine, in a process of its own. */
+const bluetoothEndpoint = (of: { clock: Clock; log: Log }): BluetoothEndpoint =>
+  childBluetooth({ ...childParts(of), bluetooth: linuxBluetooth(of) });

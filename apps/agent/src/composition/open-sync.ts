@@ -20,9 +20,12 @@ import { Spool, standardSpoolLimits } from '../logs/spool.ts';
 import { DeviceTime, type HeardTime } from '../clock/device-time.ts';
 import { setCondition, type ConditionSet } from '../health/condition-set.ts';
 import { eachChange, lineLoops, reportLoops, requestLoops, type NamedLoop, type Outputs } from './sync-loops.ts';
+import type { Context } from '../health/context.ts';
 
-export interface SyncParts {
-  device: Device;
+export interface SyncParts extends Pick<
+  Context,
+  'device' | 'wanted' | 'actual' | 'isReached' | 'conditions' | 'clock' | 'random'
+> {
   transport: Transport;
   /** Undefined: the management server has not sent its time yet. */
   heardTime: Cell<HeardTime | undefined>;
@@ -34,11 +37,7 @@ export interface SyncParts {
   version: string;
   runHistory: RunHistory;
   layers: OwnLayers;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
   restarts: Cell<number>;
-  isReached: Cell<boolean>;
-  conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
   /** Absent: nothing watches the packages of the operating system. */
@@ -46,10 +45,8 @@ export interface SyncParts {
   mask: Mask;
   /** Set while the linked tasks take lines. */
   lines: Cell<Sink | undefined>;
-  clock: Clock;
   /** Receives the lines that stay on this machine and a copy of all others. */
   sink: Sink;
-  random: () => number;
   newId: () => string;
 }
 

@@ -2,7 +2,7 @@ import { actedOn } from '@platform/contract/config/effect';
 import type { Transport } from '@connectrpc/connect';
 import { reportedDefaults } from '@platform/contract/config/device-defaults';
 import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
-import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
+import { Cell, createLog, errorText, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from '../control/view.ts';
 import { superviseServer, type ServerProcessParts } from '../server/process.ts';
 import { environmentMark, readRecord } from '../server/record.ts';
@@ -43,9 +43,9 @@ import type { ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher, Patches } from '../versions/fetch-ports.ts';
 import type { Trust } from '../versions/trust/trust.ts';
 import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
+import type { Context } from '../health/context.ts';
 
-export interface AgentParts {
-  device: Device;
+export interface AgentParts extends Pick<Context, 'device' | 'root' | 'clock' | 'random'> {
   transport: Transport;
   /** Receives the management server's time with each answer; left out: that time is not used. */
   heardTime?: Cell<HeardTime | undefined>;
@@ -74,7 +74,6 @@ export interface AgentParts {
   conditions?: ConditionSet;
   /** Returns the file that is passed to the machine server. */
   credentialsFile: () => string;
-  root: string;
   layers: OwnLayers;
   version: string;
   /** Id of the version in bin/ that this process runs; left out: none, and it is never replaced. */
@@ -86,10 +85,8 @@ export interface AgentParts {
   patches?: Patches;
   /** Downloads releases; left out: this process does it. */
   fetcher?: Fetcher;
-  clock: Clock;
   /** Local log. Lines for the management server are written here, too. */
   sink: Sink;
-  random: () => number;
   newId: () => string;
   /** The supervisor that expects liveness notifications; left out: none. */
   supervisor?: Supervisor;

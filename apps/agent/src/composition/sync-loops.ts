@@ -1,16 +1,14 @@
-import { Cell, type Clock, type Log } from '@platform/kit';
+import { Cell, type Log } from '@platform/kit';
 import type { DeviceTime } from '../clock/device-time.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
-import type { ConditionSet } from '../health/condition-set.ts';
 import { countArrivals } from '../link/arrivals.ts';
 import type { Cloud } from '../link/cloud.ts';
 import { poll, pollRestart, logConnection, type RestartNotice } from '../link/poll.ts';
 import { report } from '../link/report.ts';
 import { requestOf, type Self } from '../link/request.ts';
 import { Floods } from '../logs/floods.ts';
-import { parseHandedOver } from '../logs/handed-over.ts';
+import { parseHandedOver, followOutput, type Output } from '../logs/output.ts';
 import type { SpoolWriter } from '../logs/spool-writer.ts';
-import { followOutput, type Output } from '../logs/output.ts';
 import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
 import { watchFallback } from '../network/rows/fallback-condition.ts';
@@ -18,7 +16,8 @@ import type { SampleSender } from '../samples/sample-sender.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
-import { versionOf, type Actual, type Wanted } from '../state/state.ts';
+import { versionOf, type Actual } from '../state/state.ts';
+import type { Context } from '../health/context.ts';
 
 export interface NamedLoop {
   name: string;
@@ -36,14 +35,13 @@ export interface Outputs {
 }
 
 /** What the loops between this machine and the management server share. */
-export interface Link {
+export interface Link extends Pick<
+  Context,
+  'wanted' | 'actual' | 'isReached' | 'conditions' | 'clock' | 'log' | 'random'
+> {
   cloud: Cloud;
   configReceiver: ConfigReceiver;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
   restarts: Cell<number>;
-  isReached: Cell<boolean>;
-  conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
   /** Absent: nothing watches the packages of the operating system. */
@@ -54,10 +52,7 @@ export interface Link {
   hostFacts?: Device['hostFacts'] | undefined;
   /** Absent: this machine takes no samples. */
   samples?: SampleSender | undefined;
-  clock: Clock;
-  log: Log;
   local: Log;
-  random: () => number;
 }
 
 /** The loops that request the configuration and restarts. */
@@ -82,16 +77,7 @@ export function requestLoops(
 
 /** The loops that read the output of the machine server and store its lines with the agent's. */
 export function lineLoops(
-  {
-    device,
-    spool,
-    writer,
-    time,
-    actual,
-    conditions,
-    clock,
-    local,
-  }: Pick<Link, 'actual' | 'conditions' | 'clock' | 'local'> & {
+  of: Pick<Link, 'actual' | 'conditions' | 'clock' | 'local'> & {
     device: Device;
     spool: Spool;
     writer: SpoolWriter;
@@ -100,6 +86,7 @@ export function lineLoops(
   outputs: Outputs,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
+  const { device, spool, writer, time, actual, conditions, clock, local } = of;
   const isCustom = new Cell(isCustomBuild(actual.get()));
   const floods = new Floods({ conditions, clock });
   const follower = { device, spool, writer, floods, wall: () => time.wall(), clock, local };
@@ -137,15 +124,11 @@ const isCustomBuild = ({ server }: Actual): boolean =>
 
 /** The loops that send stored lines and the observed state. */
 export function reportLoops(
-  {
-    spool,
-    time,
-    sinceOf,
-    ...link
-  }: Link & { spool: Spool; time: DeviceTime; sinceOf: (noted: number) => number | undefined },
+  of: Link & { spool: Spool; time: DeviceTime; sinceOf: (noted: number) => number | undefined },
   self: Self,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
+  const { spool, time, sinceOf, ...link } = of;
   const { cloud, isReached, conditions, network, clock, local, random } = link;
   const sending = { cloud, hostname: self.host.hostname, time, isReached, clock, local, random };
   return [

@@ -1,5 +1,6 @@
-import { anyChanged, type Cell, type Clock, errorText, type Log, within } from '@platform/kit';
+import { errorText, within, changedOr } from '@platform/kit';
 import type { Connectivity, Network, NetworkState } from '../../os/network-port.ts';
+import type { Context } from '../../health/context.ts';
 
 /** From the join of a network, or the loss of the management server, to the next check; each pause is twice the one before. */
 const firstMs = 30_000;
@@ -19,11 +20,8 @@ export const connectivityAt = ({ connectivity, checkedAt }: NetworkState, now: n
 export const expiryOf = ({ checkedAt }: NetworkState, now: number): number =>
   checkedAt !== null && checkedAt + connectivityValidMs > now ? checkedAt + connectivityValidMs : Infinity;
 
-interface WatchParts {
+interface WatchParts extends Pick<Context, 'isReached' | 'clock' | 'log'> {
   network: Network;
-  isReached: Cell<boolean>;
-  clock: Clock;
-  log: Log;
 }
 
 /**
@@ -51,10 +49,7 @@ export async function watchConnectivity(parts: WatchParts, signal: AbortSignal):
       pauseMs = Math.min(pauseMs * 2, longestMs);
       continue;
     }
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    await Promise.race([anyChanged([network.state, isReached], over), clock.sleep(dueAt - clock.now(), over)]);
-    turn.abort();
+    await changedOr([network.state, isReached], dueAt - clock.now(), clock, signal);
   }
 }
 

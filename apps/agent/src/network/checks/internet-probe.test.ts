@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { askNameServer } from '../../os/ask-name-server.ts';
 import type { Connectivity } from '../../os/network-port.ts';
-import { probeInternet } from './internet-probe.ts';
-import { nameAnswer, nameQuestion } from './name-question.ts';
+import { probeInternet, nameAnswer, nameQuestion } from './internet-probe.ts';
 
 type Kind = 'authority' | 'wildcard' | 'made up' | 'failure' | 'silent' | 'foreign id';
 

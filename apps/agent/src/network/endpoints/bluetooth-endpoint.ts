@@ -4,9 +4,8 @@ import type { Bluetooth, BluetoothState, GattService, GattWrite, WriteRefusal } 
 import type { BluetoothWanted } from './bluetooth-wanted.ts';
 import type { NetworkSettings } from '../settings/network-settings.ts';
 import { serveInChild, type ChildParts } from './endpoints-child.ts';
-import type { EndpointHandlers } from './endpoints-port.ts';
+import type { EndpointHandlers, FromEndpoints, ProvisioningView, ToEndpoints } from './provisioning-view.ts';
 import { startEndpointProcess } from './endpoints-process.ts';
-import type { FromEndpoints, ProvisioningView, ToEndpoints } from './provisioning-view.ts';
 import { rateLimit } from './rate-limit.ts';
 
 /** Provisioning over Bluetooth. */

@@ -3,9 +3,8 @@ import type { Programs } from '../../os/ports.ts';
 import { boundedLines } from './bounded-lines.ts';
 import { endProcessesOf, findConfinement, type Confinement } from './confinement.ts';
 import { fromEndpointsLineBytes, parseFromEndpoints } from './endpoints-messages.ts';
-import type { EndpointHandlers } from './endpoints-port.ts';
+import type { EndpointHandlers, FromEndpoints, ProvisioningView, ToEndpoints } from './provisioning-view.ts';
 import { anonymousBytes, type EndpointProcess } from './endpoints-process.ts';
-import type { FromEndpoints, ProvisioningView, ToEndpoints } from './provisioning-view.ts';
 import { rateLimit } from './rate-limit.ts';
 
 export interface ChildParts {

@@ -3,6 +3,7 @@
 import type { AttemptResult } from '../../state-machines/join-results.ts';
 import type { WriteRefusal } from '../../os/bluetooth-port.ts';
 import type { WifiSecurity } from '../../os/network-port.ts';
+import type { Cell } from '@platform/kit';
 
 /** Everything that a user who sets up the device may see. Contains no secrets. */
 export interface ProvisioningView {
@@ -79,3 +80,26 @@ export type FromEndpoints =
   /** What Bluetooth clients read from now on, in base64 by UUID; others stay. */
   | { is: 'values'; values: Readonly<Record<string, string>> }
   | { is: 'written'; id: number; answer: WriteRefusal | 'ok' };
+
+/** What the provisioning endpoints call in the agent. */
+export interface EndpointHandlers {
+  /** A user did something: POST requests and RPC calls count, probes and GET requests do not. */
+  active(): void;
+  /** A user ended provisioning without entering anything. */
+  exit(): void;
+  submit(submission: Submission): Promise<SubmissionAnswer>;
+}
+
+/** Where users enter what the device needs: captive portal, provisioning RPC, Bluetooth. */
+export interface ProvisioningEndpoints {
+  /**
+   * Serves on the address of the hotspot until `signal` aborts. A child process that dies is started again.
+   * `opened` is called when the ports accept connections.
+   *
+   * @throws Error if a port belongs to another program, which the error names
+   */
+  serve(
+    of: { address: string; view: Cell<ProvisioningView>; handlers: EndpointHandlers; opened: () => void },
+    signal: AbortSignal,
+  ): Promise<void>;
+}

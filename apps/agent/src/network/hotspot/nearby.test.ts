@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { VisibleNetwork } from '../../os/network-port.ts';
-import { withNearby } from './nearby.ts';
+import { withNearby } from './scans.ts';
 
 const network = (ssid: string, seen: number, signalPercent = 50): VisibleNetwork => ({
   ssid,

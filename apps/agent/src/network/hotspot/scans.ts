@@ -1,7 +1,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { wantsToClimb } from '../../state-machines/provisioning-memory.ts';
 import type { State } from '../../state-machines/provisioning-state.ts';
-import type { Network } from '../../os/network-port.ts';
+import type { Network, VisibleNetwork } from '../../os/network-port.ts';
 
 const scanEveryMs = 15_000;
 /** In hotspot mode, a scan takes the radio away from the phones for a moment. */
@@ -34,4 +34,18 @@ export async function keepScanning(
       await network.scan(radio, signal).catch((error: unknown) => log.debug('the scan failed', { error }));
     await clock.sleep(machine().at === 'hotspot' ? hotspotScanEveryMs : scanEveryMs, signal);
   }
+}
+
+/** A radio that becomes the hotspot forgets what it saw, and scans again only after a while. */
+const keptMs = 5 * 60_000;
+
+/** The visible networks, and those that were visible some minutes ago. */
+export function withNearby(
+  before: readonly VisibleNetwork[],
+  visible: readonly VisibleNetwork[],
+  now: number,
+): readonly VisibleNetwork[] {
+  const isSame = (a: VisibleNetwork, b: VisibleNetwork): boolean => a.ssid === b.ssid && a.interface === b.interface;
+  const kept = before.filter((old) => now - old.seen < keptMs && !visible.some((one) => isSame(one, old)));
+  return [...visible, ...kept];
 }

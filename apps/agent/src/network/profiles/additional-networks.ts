@@ -1,14 +1,14 @@
 import type { ConditionCode } from '@platform/contract/conditions/conditions';
-import { errorText, type Cell, type Clock, type Log } from '@platform/kit';
+import { errorText, type Cell, changedOr } from '@platform/kit';
 import { clearCondition, setCondition, type ConditionSet } from '../../health/condition-set.ts';
 import type { Checkpoint, Network, NetworkState } from '../../os/network-port.ts';
-import type { Disk } from '../../os/ports.ts';
 import { contentOf, type ConfigContent } from '../../state/state.ts';
 import { digestOfAll, planNetworks, profileOf, type NetworkStep } from './additional-plan.ts';
 import { isRisky, problemAfter, untilBack, type ChangeProblem } from './change-proof.ts';
 import type { AdditionalNetwork, NetworkSettings } from '../settings/network-settings.ts';
 import { retryText, type Rejected } from './rejected-change.ts';
 import type { NetworkTrials } from './refused-change.ts';
+import type { Context } from '../../health/context.ts';
 
 /** NetworkManager itself rolls back after this time, even if this process has died. */
 const checkpointSeconds = 180;
@@ -21,7 +21,7 @@ export interface NetworksApplied extends ConfigContent {
   failure: { code: ConditionCode; reason: string } | undefined;
 }
 
-export interface AdditionalParts {
+export interface AdditionalParts extends Pick<Context, 'conditions' | 'disk' | 'clock' | 'log'> {
   network: Network;
   settings: Cell<NetworkSettings>;
   applied: Cell<NetworksApplied>;
@@ -35,11 +35,7 @@ export interface AdditionalParts {
   isReached: Cell<boolean>;
   /** Whether the management server answers a request that begins now, on a connection of its own. */
   contact: (signal: AbortSignal) => Promise<boolean>;
-  conditions: ConditionSet;
   trials: NetworkTrials;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
 }
 
 interface Applying extends AdditionalParts, NetworkTrials {}
@@ -67,11 +63,7 @@ export async function keepAdditionalNetworks(parts: AdditionalParts, signal: Abo
     // After a failure, changes of the network alone must not cause a retry each.
     const isStale = inputs.some((cell, n) => cell.get() !== seen[n]);
     if (settings.get() !== goal || (failures === 0 && isStale)) continue;
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    const changed = failures > 0 ? [settings] : [settings, ...inputs];
-    await Promise.race([clock.sleep(waitMs, over), ...changed.map((cell) => cell.changed(over))]);
-    turn.abort();
+    await changedOr(failures > 0 ? settings : [settings, ...inputs], waitMs, clock, signal);
   }
 }
 

@@ -1,8 +1,7 @@
-import type { Clock, Log } from '@platform/kit';
 import type { Network, NewProfile, SavedProfile } from '../../os/network-port.ts';
-import type { Disk } from '../../os/ports.ts';
 import { forgetChecked, readChecked, writeChecked } from '../../storage/checked-file.ts';
 import type { Submission } from '../endpoints/provisioning-view.ts';
+import type { Context } from '../../health/context.ts';
 
 const enteredFile = 'state/entered-network.json';
 /** By then, the operating system has written a new profile to the disk. */
@@ -20,11 +19,8 @@ interface Entered {
   isTried: boolean;
 }
 
-interface Parts {
+interface Parts extends Pick<Context, 'disk' | 'clock' | 'log'> {
   network: Network;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
 }
 
 /**

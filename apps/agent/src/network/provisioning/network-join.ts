@@ -1,10 +1,11 @@
-import { changedOr, errorText, within, type Cell, type Clock, type Log } from '@platform/kit';
+import { changedOr, errorText, within } from '@platform/kit';
 import type { JoinAnswer } from '../../state-machines/network-rules.ts';
 import type { Connectivity, JoinResult, Network } from '../../os/network-port.ts';
 import { attemptText } from '../views/attempt-words.ts';
 import { isIpv6Only } from '../views/network-notes.ts';
 import type { NetworkAttempt } from '../rows/network-status.ts';
 import { linksOf } from '../checks/observation.ts';
+import type { Context } from '../../health/context.ts';
 
 const cloudContactMs = 4_000;
 /** What NetworkManager knows of an attempt is read this long before its time is over. */
@@ -12,11 +13,8 @@ const outcomeMs = 3_000;
 /** The check of a network that was joined late. */
 const shortestCheckMs = 5_000;
 
-interface JoinParts {
+interface JoinParts extends Pick<Context, 'isReached' | 'clock' | 'log'> {
   network: Network;
-  isReached: Cell<boolean>;
-  clock: Clock;
-  log: Log;
 }
 
 interface Join {

@@ -6,7 +6,7 @@ import type { AppliedSettings } from '../profiles/applied-settings.ts';
 import { bluetoothWanted } from '../endpoints/bluetooth-wanted.ts';
 import { noProblem } from '../views/credentials-problem.ts';
 import { ConnectionHistory } from '../rows/connection-history.ts';
-import { withNearby } from '../hotspot/nearby.ts';
+import { withNearby } from '../hotspot/scans.ts';
 import { hotspotSsid } from '../settings/network-settings.ts';
 import type { NetworkAttempt } from '../rows/network-status.ts';
 import { radioOf } from '../checks/observation.ts';

@@ -1,5 +1,4 @@
-import { anyChanged, Cell, changedOr, errorText, Inbox, run } from '@platform/kit';
-import type { Log, StateMachine } from '@platform/kit';
+import { Cell, changedOr, errorText, Inbox, run, type Log, type StateMachine } from '@platform/kit';
 import { deadline, initial, step } from '../../state-machines/provisioning-step.ts';
 import type { Effect, Event, State } from '../../state-machines/provisioning-state.ts';
 import { parseRecord, noReboots, type RebootRecord } from '../../state-machines/reboot-spacing.ts';
@@ -7,12 +6,16 @@ import { readChecked } from '../../storage/checked-file.ts';
 import { AppliedSettings } from '../profiles/applied-settings.ts';
 import { expiryOf, watchConnectivity } from '../checks/connectivity-watch.ts';
 import { noProblem } from '../views/credentials-problem.ts';
-import type { EndpointHandlers } from '../endpoints/endpoints-port.ts';
+import type { EndpointHandlers } from '../endpoints/provisioning-view.ts';
 import { EnteredNetworks } from './entered-network.ts';
 import { recoverEntered, submit } from './entering.ts';
 import { watchForceFile } from './forced.ts';
-import { endEarlierHotspot, type HotspotClientsParts, watchHotspotClients } from '../hotspot/hotspot-clients.ts';
-import { HotspotWithEndpoints } from '../hotspot/hotspot.ts';
+import {
+  endEarlierHotspot,
+  type HotspotClientsParts,
+  watchHotspotClients,
+  HotspotWithEndpoints,
+} from '../hotspot/hotspot.ts';
 import { machineSettings } from '../settings/network-settings.ts';
 import { observationOf } from '../checks/observation.ts';
 import { untilPrepared } from './prepared.ts';
@@ -142,14 +145,8 @@ export class Provisioning {
       if (refusal !== refused) this.#inbox.push({ is: refusal ? 'codeRefused' : 'codeReplaced' });
       refused = refusal;
       this.#status.refresh();
-      const turn = new AbortController();
-      const over = AbortSignal.any([turn.signal, signal]);
       const inputs = [network.state, isReached, isChanging, pendingCode, credentials, credentialsProblem, this.#joins];
-      await Promise.race([
-        anyChanged(inputs, over),
-        clock.sleep(expiryOf(network.state.get(), clock.now()) - clock.now(), over),
-      ]);
-      turn.abort();
+      await changedOr(inputs, expiryOf(network.state.get(), clock.now()) - clock.now(), clock, signal);
     }
   }
 
@@ -165,10 +162,7 @@ export class Provisioning {
         log.warn('settings of the network are not applied', { error: errorText(error) });
       }
       this.#status.refresh();
-      const turn = new AbortController();
-      const over = AbortSignal.any([turn.signal, signal]);
-      await Promise.race([settings.changed(over), changedOr(network.state, 60_000, this.#parts.clock, over)]);
-      turn.abort();
+      await changedOr([settings, network.state], 60_000, this.#parts.clock, signal);
     }
   }
 

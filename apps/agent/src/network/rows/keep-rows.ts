@@ -1,6 +1,5 @@
-import { anyChanged, Cell, errorText, setIfDifferent, type Clock, type Log } from '@platform/kit';
+import { Cell, errorText, setIfDifferent, changedOr } from '@platform/kit';
 import type { Network, NetworkState } from '../../os/network-port.ts';
-import type { Disk } from '../../os/ports.ts';
 import { contentOf } from '../../state/state.ts';
 import { readChecked, writeChecked } from '../../storage/checked-file.ts';
 import type { NetworksApplied } from '../profiles/additional-networks.ts';
@@ -18,6 +17,7 @@ import type { NetworkStatus } from './network-status.ts';
 import { radioOf } from '../checks/observation.ts';
 import { noMemory, remember, type RowMemory, type SeenInterface } from './row-memory.ts';
 import { ineffectiveSettings, settingRows, type PowerSaveReading } from './setting-rows.ts';
+import type { Context } from '../../health/context.ts';
 
 /** Radios and configured interfaces that were there once. */
 const interfacesFile = 'state/network-interfaces.json';
@@ -28,7 +28,7 @@ export const answerLimitMs = 10_000;
 /** Times alone change the status no more often than this. */
 const refreshEveryMs = 5 * 60_000;
 
-export interface RowParts {
+export interface RowParts extends Pick<Context, 'disk' | 'clock' | 'log'> {
   network: Network;
   settings: Cell<NetworkSettings>;
   applied: Cell<NetworksApplied>;
@@ -37,9 +37,6 @@ export interface RowParts {
   inner: Cell<NetworkStatus | undefined>;
   /** The same with rows. */
   status: Cell<NetworkStatus | undefined>;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
 }
 
 /** Keeps one row for each configured network and setting of a radio, from what is observed. */
@@ -76,7 +73,7 @@ async function measureRows(parts: RowParts, isSilent: Cell<boolean>, signal: Abo
     const own = inner.get();
     setIfDifferent(status, own && rows ? { ...own, rows } : own);
     if (network.state.get() !== seen || isSilent.get() !== wasSilent) continue;
-    await nextChange([network.state, settings, applied, country, inner, isSilent], clock, signal);
+    await changedOr([network.state, settings, applied, country, inner, isSilent], measureEveryMs, clock, signal);
   }
 }
 
@@ -130,13 +127,6 @@ async function powerSaveOf(
   if (config.wifi_power_save === null || isDisabled || radio === '') return undefined;
   const isOn = await network.isPowerSaving(radio).catch(() => undefined);
   return { isOn, measuredWall: clock.wall() };
-}
-
-async function nextChange(cells: readonly Cell<unknown>[], clock: Clock, signal: AbortSignal): Promise<void> {
-  const turn = new AbortController();
-  const over = AbortSignal.any([turn.signal, signal]);
-  await Promise.race([clock.sleep(measureEveryMs, over), anyChanged(cells, over)]);
-  turn.abort();
 }
 
 const namesOf = ({ interfaces }: RowMemory): string => Object.keys(interfaces).toSorted().join(' ');

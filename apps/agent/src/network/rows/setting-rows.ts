@@ -45,11 +45,8 @@ const radioFields = [
 const section = 'network_configuration';
 
 /** Why no radio can act on the settings, as a clause, and whether that can change; undefined: there is one. */
-function missing({
-  settings,
-  network,
-  memory,
-}: SettingSource): { text: string; isForGood: boolean; isNamed: boolean } | undefined {
+function missing(of: SettingSource): { text: string; isForGood: boolean; isNamed: boolean } | undefined {
+  const { settings, network, memory } = of;
   const radios = network.devices.filter(({ type }) => type === 'wifi');
   const name = settings.config.hotspot_interface;
   if (radios.length === 0) {

@@ -1,7 +1,8 @@
-import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
+import { changedOr, errorText, type Cell } from '@platform/kit';
 import { clearCondition, setCondition, type ConditionSet } from '../../health/condition-set.ts';
 import type { Network, NetworkState } from '../../os/network-port.ts';
 import type { NetworkSettings } from './network-settings.ts';
+import type { Context } from '../../health/context.ts';
 
 const code = 'WIFI_COUNTRY_NOT_APPLIED';
 /** Another program, or an access point, may change the country without a sign. */
@@ -18,16 +19,13 @@ export interface CountryOutcome {
   measuredWall: number;
 }
 
-export interface CountryParts {
+export interface CountryParts extends Pick<Context, 'conditions' | 'clock' | 'log'> {
   network: Network;
   settings: Cell<NetworkSettings>;
-  conditions: ConditionSet;
   /** Gets what came of each attempt; absent: none is reported. */
   outcome?: Cell<CountryOutcome | undefined>;
   /** The hotspot may not stay on its channel. */
   move: () => void;
-  clock: Clock;
-  log: Log;
 }
 
 /** Keeps the country of the radios: over reboots, over radios that come and go, and over changes by others. */
@@ -76,11 +74,7 @@ async function nextChange(
   while (!signal.aborted && settings.get() === goal && radiosOf(network.state.get()) === radios) {
     const left = until - clock.now();
     if (left <= 0) return;
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    const state = checkMs !== undefined ? changedOr(network.state, left, clock, over) : network.state.changed(over);
-    await Promise.race([settings.changed(over), state]);
-    turn.abort();
+    await changedOr([settings, network.state], left, clock, signal);
   }
 }
 

@@ -1,7 +1,7 @@
 // Why a known network cannot be used, for the page of the hotspot.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { knownFailure } from './known-failure.ts';
+import { knownFailure } from './attempt-words.ts';
 import type { NetworkAttempt } from '../rows/network-status.ts';
 
 const tried = (network: string, result: NetworkAttempt['result']): NetworkAttempt => ({

@@ -1,9 +1,8 @@
 import type { State } from '../../state-machines/provisioning-state.ts';
 import type { NetworkState, VisibleNetwork } from '../../os/network-port.ts';
 import type { CredentialsProblem } from './credentials-problem.ts';
-import { attemptText } from './attempt-words.ts';
+import { attemptText, knownFailure } from './attempt-words.ts';
 import { linksOf } from '../checks/observation.ts';
-import { knownFailure } from './known-failure.ts';
 import type { NetworkAttempt } from '../rows/network-status.ts';
 import type { ProvisioningAttempt, ProvisioningView } from '../endpoints/provisioning-view.ts';
 import type { NetworkSettings } from '../settings/network-settings.ts';

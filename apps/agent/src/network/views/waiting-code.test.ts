@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import type { NetworkStatus } from '../rows/network-status.ts';
-import { watchWaitingCode } from './waiting-code.ts';
+import { watchWaitingCode } from './credentials-problem.ts';
 
 const second = 1_000;
 const connected = { mode: 'normal', hasLink: true } as unknown as NetworkStatus;
