@@ -1,5 +1,4 @@
 import type { Abilities } from '@platform/contract/config/effect';
-import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
@@ -33,7 +32,7 @@ import { Credentials } from '../link/credentials.ts';
 import { fragmentOf } from '../config/own-fragment.ts';
 import { SetUpCode, setUpCodeFile } from '../link/set-up-code.ts';
 import { setUpConnections } from '../link/set-up-connection.ts';
-import { runIdBytes, runIdOf } from '../link/run-id.ts';
+import { newId, newRunId } from '../os/fresh-id.ts';
 import { connectTransport } from '../link/transport.ts';
 import type { Condition } from '../health/conditions.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
@@ -98,8 +97,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
   const always = { device: machine.device, credentials, conditions, root, version, layers, clock, sink, ...supervised };
-  const start = { random: randomBytes(runIdBytes), wall: clock.wall(), monotonicNs: process.hrtime.bigint() };
-  const runId = runIdOf(start);
+  const runId = newRunId();
   const linked = (of: AlwaysOn, part: LinkedRun) =>
     runLinked({ machine, trace, sink, log, runId, supervised, restartSelf }, of, part, stop);
   const watch = watchSmallFile(credentialsFile, clock);
@@ -175,7 +173,7 @@ async function runLinked(
       clock,
       sink,
       random: Math.random,
-      newId: randomUUID,
+      newId: () => newId(),
       control,
     },
     stop,

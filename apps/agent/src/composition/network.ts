@@ -135,12 +135,9 @@ function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn)
   const given = new Cell<Credentials>('none');
   const credentialsProblem = noProblem();
   const settings = new Cell<NetworkSettings>(withUsableNetworks(networkSettingsOf(wanted.get(), false), conditions));
-  const unproven = new Cell<object | undefined>(undefined);
   let isUseless = false;
   const update = (): void => {
     const found = credentials.found.get() !== undefined;
-    // A saved configuration proves those of an agent that recorded nothing.
-    unproven.set(wanted.get().revision > 0 && !credentials.hasProof ? undefined : credentials.unproven.get());
     const isPending = credentials.pendingCode.get() !== undefined;
     const isUsable = credentials.hasCredentials.get();
     given.set(!found || (isUseless && !isPending) ? 'none' : isUsable ? 'given' : 'refused');
@@ -157,7 +154,7 @@ function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn)
     problem: credentialsProblem,
     conditions,
     found,
-    unproven,
+    unproven: credentials.unproven,
     giveUp,
     pendingCode,
     network,
@@ -165,7 +162,7 @@ function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn)
   };
   update();
   const follow = (until: AbortSignal): Promise<void>[] => [
-    ...[wanted, credentials.found, credentials.hasCredentials, credentials.unproven, pendingCode].map((cell) =>
+    ...[wanted, credentials.found, credentials.hasCredentials, pendingCode].map((cell) =>
       eachChange(cell, update, until),
     ),
     followCredentialsProblem(problemParts, until),

@@ -25,7 +25,7 @@ export async function claimState(
 ): Promise<void> {
   const { device, partId, wanted, layers, newId, log } = of;
   const { disk } = device;
-  // An agent of an earlier version kept no record: its state is taken for that of this part.
+  // Without a record the machine is fresh, or its record was lost: what is there counts as that of this part.
   const { value: owner } = await readChecked(disk, ownerFile, partOf);
   if (owner === partId) return;
   if (owner !== undefined) {

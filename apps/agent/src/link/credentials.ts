@@ -71,11 +71,6 @@ export class Credentials {
     return this.#parts.file;
   }
 
-  /** The management server accepted credentials of this machine before. */
-  get hasProof(): boolean {
-    return this.#proven !== undefined;
-  }
-
   /** Whether the unproven credentials are given up: others may be entered in their place. */
   giveUp(isUseless: boolean): void {
     this.#isUseless = isUseless;
