@@ -7,7 +7,7 @@ import { keepCountry, type CountryOutcome } from '../network/settings/country.ts
 import { keepRows } from '../network/rows/keep-rows.ts';
 import type { NetworkStatus } from '../network/rows/network-status.ts';
 import { networkSettingsOf, type NetworkSettings } from '../network/settings/network-settings.ts';
-import { followCredentialsProblem, noProblem, type CredentialsProblem } from '../network/views/credentials-problem.ts';
+import { followCredentialsProblem, noProblem } from '../network/views/credentials-problem.ts';
 import { type InternetProbe, probeInternet, questionTimesMs } from '../network/checks/internet-probe.ts';
 import { Provisioning } from '../network/provisioning/provisioning.ts';
 import { networkTrials } from '../network/profiles/refused-change.ts';
@@ -125,13 +125,7 @@ const measuredCells = () => ({
 });
 
 /** Credentials and settings as the network task sees them. */
-function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn): {
-  credentials: Cell<Credentials>;
-  settings: Cell<NetworkSettings>;
-  credentialsProblem: Cell<CredentialsProblem>;
-  /** Keeps them current, until the signal. */
-  follow: (until: AbortSignal) => Promise<void>[];
-} {
+function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn) {
   const given = new Cell<Credentials>('none');
   const credentialsProblem = noProblem();
   const settings = new Cell<NetworkSettings>(withUsableNetworks(networkSettingsOf(wanted.get(), false), conditions));
@@ -161,6 +155,7 @@ function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn)
     clock,
   };
   update();
+  /** Keeps them current, until the signal. */
   const follow = (until: AbortSignal): Promise<void>[] => [
     ...[wanted, credentials.found, credentials.hasCredentials, pendingCode].map((cell) =>
       eachChange(cell, update, until),

@@ -13,10 +13,9 @@ import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
 import { watchFallback } from '../network/rows/fallback-condition.ts';
 import type { SampleSender } from '../samples/sample-sender.ts';
-import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual } from '../state/state.ts';
+import type { Shared } from './run-agent.ts';
 import type { Context } from '../health/context.ts';
 
 export interface NamedLoop {
@@ -35,19 +34,14 @@ export interface Outputs {
 }
 
 /** What the loops between this machine and the management server share. */
-export interface Link extends Pick<
-  Context,
-  'wanted' | 'actual' | 'isReached' | 'conditions' | 'clock' | 'log' | 'random'
-> {
+export interface Link
+  extends
+    Pick<Context, 'wanted' | 'actual' | 'isReached' | 'conditions' | 'clock' | 'log' | 'random'>,
+    Pick<Shared, 'restarts' | 'network' | 'systemStatus'> {
   cloud: Cloud;
   configReceiver: ConfigReceiver;
-  restarts: Cell<number>;
-  /** Absent: nothing watches the network. */
-  network?: Cell<NetworkStatus | undefined>;
-  /** Absent: nothing watches the packages of the operating system. */
-  systemStatus?: Cell<SystemStatus | undefined>;
   /** Counts the requests of the management server for the whole report. */
-  asked?: Cell<number>;
+  asked: Cell<number>;
   /** Absent: this platform does not report them. */
   hostFacts?: Device['hostFacts'] | undefined;
   /** Absent: this machine takes no samples. */
@@ -69,7 +63,7 @@ export function requestLoops(
   const restart = { ...shared, restarts, actual, log: log.child('restart') };
   return [
     { name: 'poll', work: poll(polling, signal) },
-    ...(network ? [{ name: 'arrivals', work: countArrivals({ network, arrivals, clock }, signal) }] : []),
+    { name: 'arrivals', work: countArrivals({ network, arrivals, clock }, signal) },
     { name: 'restart', work: pollRestart(restart, signal) },
     { name: 'connection', work: logConnection(isReached, { conditions, clock, log }, signal) },
   ];
@@ -134,7 +128,7 @@ export function reportLoops(
   return [
     { name: 'send', work: sendLines(spool, sending, signal) },
     { name: 'report', work: report({ ...link, self, sinceOf, log: local, passes: link.log }, signal) },
-    ...(network ? [{ name: 'fallback', work: watchFallback({ network, conditions, clock }, signal) }] : []),
+    { name: 'fallback', work: watchFallback({ network, conditions, clock }, signal) },
   ];
 }
 

@@ -16,13 +16,3 @@ export interface SystemParts extends Pick<Context, 'disk' | 'conditions' | 'cloc
   /** Goes before every path of the operating system; empty: this system itself. */
   prefix: string;
 }
-
-/** Starts each operation after the one before it has ended, also by an error. */
-export function oneAfterTheOther(): SystemParts['inTurn'] {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work, work);
-    last = next.catch(() => undefined);
-    return next;
-  };
-}
