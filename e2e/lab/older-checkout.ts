@@ -1,4 +1,4 @@
-// The project as of an older commit, built: its server, agent and machine server meet those of today.
+// The project as of the release before this commit, built: its server, agent and machine server meet those of today.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -6,28 +6,39 @@ import { text } from 'node:stream/consumers';
 import { spawnGroup } from '@platform/kit/node';
 import { checkout } from '../src/up-process.ts';
 
-async function must(cwd: string, command: string, ...args: string[]): Promise<void> {
+async function run(cwd: string, command: string, ...args: string[]) {
   const group = await spawnGroup({ command, args, cwd });
-  group.stdout?.resume();
-  const [stderr, { code }] = await Promise.all([group.stderr ? text(group.stderr) : '', group.exited]);
+  const [stdout, stderr, { code }] = await Promise.all([
+    group.stdout ? text(group.stdout) : '',
+    group.stderr ? text(group.stderr) : '',
+    group.exited,
+  ]);
+  return { stdout, stderr, code };
+}
+
+async function must(cwd: string, command: string, ...args: string[]): Promise<void> {
+  const { stderr, code } = await run(cwd, command, ...args);
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stderr}`);
 }
 
 /**
- * Extracts a commit into .cache/older, installs its packages and builds it; the next call finds it there.
+ * The newest release before this commit, built. Until there is one, this checkout: then the versions differ only in
+ * their numbers.
  *
- * @returns its folder.
- * @throws Error if this clone does not contain the commit, or its build fails.
+ * @returns its folder
  */
-export async function olderCheckout(commit: string): Promise<string> {
+export async function checkoutOfRelease(): Promise<string> {
+  const { stdout, code } = await run(checkout, 'git', 'describe', '--tags', '--abbrev=0', '--match=v*', 'HEAD^');
+  return code === 0 ? olderCheckout(stdout.trim()) : checkout;
+}
+
+/** Extracts a commit into .cache/older, installs its packages and builds it; the next call finds it there. */
+async function olderCheckout(commit: string): Promise<string> {
   const folder = path.join(checkout, '.cache', 'older', commit);
   if (existsSync(folder)) return folder;
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { recursive: true });
-  await must(checkout, 'git', 'cat-file', '-e', `${commit}^{commit}`).catch((error: unknown) => {
-    throw new Error(`this clone lacks commit ${commit}: run git fetch --unshallow`, { cause: error });
-  });
   const archive = path.join(unfinished, 'project.tar');
   await must(checkout, 'git', 'archive', '--output', archive, commit);
   await must(unfinished, 'tar', '-xf', archive);

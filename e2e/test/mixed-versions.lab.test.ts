@@ -1,23 +1,19 @@
-// A fleet of an older commit: newer agents under its server, its agents under today's server, its data folder, and
+// A fleet of the release before: newer agents under its server, its agents under today's server, its data folder, and
 // updates between both in each direction.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
 import { installed, isOnline, isOnlineSince, mainPid, telling, untilRuns } from '../lab/installed.ts';
 import { container, eventually, type LabMachine } from '../lab/machine.ts';
-import { olderCheckout } from '../lab/older-checkout.ts';
+import { checkoutOfRelease } from '../lab/older-checkout.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
 import { isConfigInEffect } from '../src/config-in-effect.ts';
 import { checkout } from '../src/up-process.ts';
 
-/** The commit before agent and server were reorganized; programs and data folders of it must keep working. */
-const olderCommit = '8e6a20144b318639ff69cff2908448f34924db4c';
-
-test('machines and server of an older commit', { timeout: 2_400_000 }, async (t) => {
-  const older = await olderCheckout(olderCommit);
+test('machines and server of the release before', { timeout: 2_400_000 }, async (t) => {
+  const older = await checkoutOfRelease();
   const programs = ['platform-agent', 'platform-server'] as const;
   await using site = await startSite({ from: older });
   for (const name of programs) await site.publish(await build(name, '0.1.0', { from: older }), 'stable');
@@ -40,12 +36,8 @@ test('machines and server of an older commit', { timeout: 2_400_000 }, async (t)
   const apply = async (on: LabMachine, agent: string, server: string): Promise<void> => {
     await save(on, agent, server);
     const { wantedRevision } = await site.machine(partOf(on));
-    // Older agents report the number only.
-    await site.until(partOf(on), `revision ${wantedRevision} is in effect`, 180, (found) => {
-      const { configStatus: status } = found;
-      const isNumber = status?.state === ConfigState.NUMBER_ONLY && status.actingRevision === wantedRevision;
-      return isOnline(found) && (isConfigInEffect(found) || isNumber);
-    });
+    const isInEffect = `revision ${wantedRevision} is in effect`;
+    await site.until(partOf(on), isInEffect, 180, (found) => isOnline(found) && isConfigInEffect(found));
   };
   /** Restarts the machine server on the order of the app, and waits for the log lines of its start. */
   const restart = async (on: LabMachine): Promise<void> => {

@@ -8,7 +8,7 @@ import { parseSetUpText } from '@platform/contract/provisioning/set-up-code';
 import { systemClock } from '@platform/kit/node';
 import type { BrowserContext } from 'playwright-core';
 import { GattProvisioning } from '../../apps/agent/src/endpoints/gatt-provisioning.ts';
-import type { ProvisioningView, Submission } from '../../apps/agent/src/network/provisioning-view.ts';
+import type { ProvisioningView, Submission } from '../../apps/agent/src/network/endpoints/provisioning-view.ts';
 import { followSignInLink, launchBrowser } from '../src/browser.ts';
 import { clientOf, startCloud } from '../src/cloud-process.ts';
 import { checkPage } from '../src/page-checks.ts';

@@ -6,9 +6,9 @@ import { timestampAgeMs } from '@platform/releases/online';
 import { tellSkewMs, wrongClockLookMs } from '../../apps/agent/src/clock/device-time.ts';
 import { fileSystemLookMs } from '../../apps/agent/src/health/file-system-conditions.ts';
 import { hostLookMs, reportRepeatMs } from '../../apps/agent/src/link/report.ts';
-import { certificateCheckMs } from '../../apps/agent/src/network/certificates.ts';
-import { connectivityValidMs } from '../../apps/agent/src/network/connectivity-watch.ts';
-import { answerLimitMs, measureEveryMs } from '../../apps/agent/src/network/keep-rows.ts';
+import { certificateCheckMs } from '../../apps/agent/src/network/settings/certificates.ts';
+import { connectivityValidMs } from '../../apps/agent/src/network/checks/connectivity-watch.ts';
+import { answerLimitMs, measureEveryMs } from '../../apps/agent/src/network/rows/keep-rows.ts';
 import { lostLinkMs } from '../../apps/agent/src/os/linux/kernel/radio-links.ts';
 import { samplePeriodMs } from '../../apps/agent/src/samples/take-samples.ts';
 import { answerValidMs } from '../../apps/agent/src/server/watch.ts';
@@ -167,7 +167,7 @@ const ofMachines: readonly MeasuredValue[] = [
     validFor: 'their last day',
     afterwards: '`NETWORK_CERTIFICATE_EXPIRED`. The network is still tried, because the clock may be wrong.',
     test: [
-      'apps/agent/src/network/certificates.test.ts',
+      'apps/agent/src/network/settings/certificates.test.ts',
       'an expired certificate is named while its network stays, and until it is renewed',
     ],
   },

@@ -12,7 +12,7 @@ import { wantedBefore } from '../src/config/config-receiver.ts';
 import type { Wanted } from '../src/state/state.ts';
 import type { SystemApplied } from '../src/system/keep.ts';
 import type { SystemStatus } from '../src/system/system-status.ts';
-import { journaldFile } from '../src/system/journald-limits.ts';
+import { journaldFile } from '../src/system/journald.ts';
 import { NetworkWorld } from './network-world.ts';
 import { systemMachine } from './system-machine.ts';
 import { good, minute, World, type RunningAgent } from './world.ts';

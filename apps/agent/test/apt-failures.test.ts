@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { failureLines } from '../src/system/failure-lines.ts';
+import { failureLines } from '../src/system/run-packages.ts';
 import { aptMachine } from './apt-machine.ts';
 import { agentOn } from './system-agent.ts';
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { endProcessesOf } from '../src/network/confinement.ts';
+import { endProcessesOf } from '../src/network/endpoints/confinement.ts';
 
 /** In the range that systemd gives to services; each run has another. */
 const uid = 61_184 + (process.pid % 4_000);

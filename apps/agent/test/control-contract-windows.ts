@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeFile } from '../src/control/address.ts';
-import { controlPipe } from '../src/os/windows/control-pipe.ts';
+import { controlPipe } from '../src/os/windows/device.ts';
 import { controlContract } from './control-contract.ts';
 
 /** @returns how many cases failed */

@@ -4,9 +4,13 @@ import { Cell, type Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { captureLog } from '@platform/kit/testing';
 import { runtimeEnvironment } from '../src/install/unit.ts';
-import type { EndpointHandlers } from '../src/network/endpoints-port.ts';
-import { childEndpoints, type EndpointParts } from '../src/network/hotspot-endpoints.ts';
-import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
+import type {
+  EndpointHandlers,
+  ProvisioningView,
+  Submission,
+  SubmissionAnswer,
+} from '../src/network/endpoints/provisioning-view.ts';
+import { childEndpoints, type EndpointParts } from '../src/network/hotspot/hotspot-endpoints.ts';
 import { listenerOf } from '../src/os/linux/kernel/process-table.ts';
 import { posixPrograms } from '../src/os/posix/programs.ts';
 

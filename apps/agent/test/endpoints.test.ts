@@ -8,7 +8,7 @@ import { Cell } from '@platform/kit';
 import { processStartTime, systemClock } from '@platform/kit/node';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { runtimeEnvironment } from '../src/install/unit.ts';
-import { childEndpoints } from '../src/network/hotspot-endpoints.ts';
+import { childEndpoints } from '../src/network/hotspot/hotspot-endpoints.ts';
 import { commandOf, listenerOf, pids } from '../src/os/linux/kernel/process-table.ts';
 import { posixPrograms } from '../src/os/posix/programs.ts';
 import { built } from './built.ts';

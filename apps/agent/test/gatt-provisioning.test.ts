@@ -9,7 +9,7 @@ import {
 } from '@platform/contract/provisioning/bluetooth';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
 import { GattProvisioning, GattRefusal } from '../src/endpoints/gatt-provisioning.ts';
-import type { ProvisioningView, Submission } from '../src/network/provisioning-view.ts';
+import type { ProvisioningView, Submission } from '../src/network/endpoints/provisioning-view.ts';
 import { provisioningView } from './provisioning-device.ts';
 
 const hotspotPassword = 'hot:spot';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
-import { factsReport } from '../src/link/facts-report.ts';
+import { factsReport } from '../src/link/request.ts';
 import { linuxDevice } from '../src/os/linux/device.ts';
 import {
   celsius,

@@ -8,7 +8,7 @@ import {
   improvServiceData,
   improvState,
 } from '../src/endpoints/improv.ts';
-import type { ProvisioningView } from '../src/network/provisioning-view.ts';
+import type { ProvisioningView } from '../src/network/endpoints/provisioning-view.ts';
 import { provisioningView as view } from './provisioning-device.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');

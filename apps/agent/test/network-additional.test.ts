@@ -1,7 +1,7 @@
 // Stories of additional networks: added, changed and removed by the configuration of the management server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { steadyRows } from '../src/network/network-rows.ts';
+import { steadyRows } from '../src/network/rows/network-rows.ts';
 import type { JoinResult } from '../src/os/network-port.ts';
 import { NetworkWorld } from './network-world.ts';
 

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { initial } from '../src/state-machines/provisioning-step.ts';
 import type { Phase, State } from '../src/state-machines/provisioning-state.ts';
 import { noReboots } from '../src/state-machines/reboot-spacing.ts';
-import type { EndpointHandlers } from '../src/network/endpoints-port.ts';
-import { observationOf } from '../src/network/observation.ts';
-import { bluetoothWanted } from '../src/network/bluetooth-wanted.ts';
-import { machineSettings, type NetworkSettings } from '../src/network/network-settings.ts';
+import type { EndpointHandlers } from '../src/network/endpoints/provisioning-view.ts';
+import { observationOf } from '../src/network/checks/observation.ts';
+import { bluetoothWanted } from '../src/network/endpoints/bluetooth-wanted.ts';
+import { machineSettings, type NetworkSettings } from '../src/network/settings/network-settings.ts';
 import { NetworkWorld, settingsFor } from './network-world.ts';
 
 const settings = (network: object, isDisabled = false): NetworkSettings => ({

@@ -1,7 +1,7 @@
 // Stories of the end of network management: what the machine is online by stays.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NetworkHandOver } from '../src/network/hand-over.ts';
+import { NetworkHandOver } from '../src/network/profiles/hand-over.ts';
 import { NetworkWorld } from './network-world.ts';
 
 const home = { type: 'wifi', ssid: 'Home', psk: 'password1', priority: 10 };

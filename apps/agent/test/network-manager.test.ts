@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Cell, TimeoutError } from '@platform/kit';
-import { watchConnectivity } from '../src/network/connectivity-watch.ts';
+import { watchConnectivity } from '../src/network/checks/connectivity-watch.ts';
 import type { NewProfile } from '../src/os/network-port.ts';
 import { hotspotHost } from '../src/os/linux/networkmanager/hotspot.ts';
 import { captureLog, FakeClock } from '@platform/kit/testing';

@@ -2,7 +2,7 @@
 // check the way to the internet, as on Debian as it is installed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerLimitMs, measureEveryMs } from '../src/network/keep-rows.ts';
+import { answerLimitMs, measureEveryMs } from '../src/network/rows/keep-rows.ts';
 import type { Connectivity } from '../src/os/network-port.ts';
 import { NetworkWorld } from './network-world.ts';
 

@@ -4,17 +4,20 @@ import { FakeClock } from '@platform/kit/testing';
 import type { ConditionSet } from '../src/health/condition-set.ts';
 import type { Condition } from '../src/health/conditions.ts';
 import type { Credentials } from '../src/state-machines/provisioning-state.ts';
-import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/additional-networks.ts';
-import { followCredentialsProblem, noProblem } from '../src/network/credentials-problem.ts';
-import { keepCountry, type CountryOutcome } from '../src/network/country.ts';
-import { keepRows } from '../src/network/keep-rows.ts';
-import type { BluetoothWanted } from '../src/network/bluetooth-wanted.ts';
-import type { EndpointHandlers, ProvisioningEndpoints } from '../src/network/endpoints-port.ts';
-import type { NetworkSettings } from '../src/network/network-settings.ts';
-import type { NetworkStatus } from '../src/network/network-status.ts';
-import { Provisioning } from '../src/network/provisioning.ts';
-import { networkTrials } from '../src/network/refused-change.ts';
-import type { ProvisioningView } from '../src/network/provisioning-view.ts';
+import { keepAdditionalNetworks, type NetworksApplied } from '../src/network/profiles/additional-networks.ts';
+import { followCredentialsProblem, noProblem } from '../src/network/views/credentials-problem.ts';
+import { keepCountry, type CountryOutcome } from '../src/network/settings/country.ts';
+import { keepRows } from '../src/network/rows/keep-rows.ts';
+import type { BluetoothWanted } from '../src/network/endpoints/bluetooth-wanted.ts';
+import type {
+  EndpointHandlers,
+  ProvisioningEndpoints,
+  ProvisioningView,
+} from '../src/network/endpoints/provisioning-view.ts';
+import type { NetworkSettings } from '../src/network/settings/network-settings.ts';
+import type { NetworkStatus } from '../src/network/rows/network-status.ts';
+import { Provisioning } from '../src/network/provisioning/provisioning.ts';
+import { networkTrials } from '../src/network/profiles/refused-change.ts';
 import type { BluetoothState } from '../src/os/bluetooth-port.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { SimNetwork } from '../src/os/sim/network.ts';

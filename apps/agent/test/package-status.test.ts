@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packageStatus } from '../src/control/package-status.ts';
+import { packageStatus } from '../src/control/status.ts';
 
 test('the packages of the status: security apart, an unknown time is null, a reboot with its cause', () => {
   const upgrade = (name: string, isSecurity: boolean) => ({ name, from: '1', to: '2', isSecurity });

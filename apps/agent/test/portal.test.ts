@@ -7,9 +7,8 @@ import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { httpConnection } from '../src/endpoints/http-connection.ts';
 import type { AgentPipe } from '../src/endpoints/agent-pipe.ts';
-import { portal } from '../src/endpoints/portal.ts';
-import { probes } from '../src/endpoints/probes.ts';
-import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
+import { portal, probes } from '../src/endpoints/portal.ts';
+import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/endpoints/provisioning-view.ts';
 import { sampleView } from './endpoints-rig.ts';
 import { postOf, sendRaw } from './portal-requests.ts';
 

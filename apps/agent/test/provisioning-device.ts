@@ -1,4 +1,4 @@
-import type { ProvisioningView } from '../src/network/provisioning-view.ts';
+import type { ProvisioningView } from '../src/network/endpoints/provisioning-view.ts';
 
 /** What a new device shows that once failed to join "barn". */
 export const provisioningView: ProvisioningView = {

@@ -7,7 +7,7 @@ import { ProvisioningService } from '@platform/contract/gen/platform/provisionin
 import { parseCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
-import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/provisioning-view.ts';
+import type { ProvisioningView, Submission, SubmissionAnswer } from '../src/network/endpoints/provisioning-view.ts';
 import { GrpcFailure } from '../src/endpoints/grpc-server.ts';
 import { provisioningCalls } from '../src/endpoints/provisioning-rpc.ts';
 import { provisioningView } from './provisioning-device.ts';

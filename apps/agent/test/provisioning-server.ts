@@ -6,7 +6,7 @@ import { Cell } from '@platform/kit';
 import { onSignals, systemClock } from '@platform/kit/node';
 import { GrpcServer } from '../src/endpoints/grpc-server.ts';
 import { provisioningCalls } from '../src/endpoints/provisioning-rpc.ts';
-import type { ProvisioningView } from '../src/network/provisioning-view.ts';
+import type { ProvisioningView } from '../src/network/endpoints/provisioning-view.ts';
 import { provisioningView } from './provisioning-device.ts';
 
 const print = (document: object): void => void process.stdout.write(`${JSON.stringify(document)}\n`);

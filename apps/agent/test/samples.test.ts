@@ -10,7 +10,7 @@ import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { linuxDevice } from '../src/os/linux/device.ts';
 import { linuxUsage, networkBytes, processorTicks, usedMemory } from '../src/os/linux/kernel/usage.ts';
-import { windowsUsage } from '../src/os/windows/usage.ts';
+import { windowsUsage } from '../src/os/windows/device.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import type { UsageReading } from '../src/os/ports.ts';
 import { sampleOf } from '../src/samples/sample.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
 import { originsFile, periodicFile } from '../src/system/apt-files.ts';
-import { journaldFile } from '../src/system/journald-limits.ts';
+import { journaldFile } from '../src/system/journald.ts';
 import { aptMachine, owners } from './apt-machine.ts';
 import { skipWithoutMounts as skip, smallDisks } from './small-disk.ts';
 import { agentOn } from './system-agent.ts';

@@ -1,7 +1,7 @@
 // A machine whose operating system is a folder and whose programs are functions.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Cell } from '@platform/kit';
+import { Cell, oneAtATime } from '@platform/kit';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import type { Condition } from '../src/health/conditions.ts';
 import { managedFilesOnDisk } from '../src/os/managed-files-on-disk.ts';
@@ -11,7 +11,7 @@ import { simDisk, type DiskFaults } from '../src/os/sim/disk.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
 import type { SystemSettings } from '../src/state/state.ts';
 import type { SystemGoal } from '../src/system/system-goal.ts';
-import { oneAfterTheOther, type SystemParts } from '../src/system/system-parts.ts';
+import type { SystemParts } from '../src/system/system-parts.ts';
 
 /** Answers a program that the agent runs; undefined: it is not installed. */
 export type Answer = (command: string) => Promise<ProgramResult | undefined> | ProgramResult | undefined;
@@ -72,7 +72,7 @@ export async function systemMachine(
     },
     disk,
     packages,
-    inTurn: oneAfterTheOther(),
+    inTurn: oneAtATime(),
     task,
     prefix,
     conditions,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { originsFile, periodicFile } from '../src/system/apt-files.ts';
-import { journaldFile } from '../src/system/journald-limits.ts';
+import { journaldFile } from '../src/system/journald.ts';
 import { aptMachine, owners } from './apt-machine.ts';
 import { agentOn } from './system-agent.ts';
 

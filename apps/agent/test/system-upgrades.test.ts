@@ -12,7 +12,7 @@ import { differenceOf, originsFile, periodicFile } from '../src/system/apt-files
 import { settlePackageFiles } from '../src/system/package-files.ts';
 import { installedPackages } from '../src/system/installed-packages.ts';
 import { readPolicy, selectOrigins } from '../src/system/apt-policy.ts';
-import { unfinishedPackages } from '../src/system/dpkg-state.ts';
+import { unfinishedPackages } from '../src/system/run-packages.ts';
 import { holderOf } from '../src/system/package-locks.ts';
 import { aptMachine, owners, recordedPolicy as recorded } from './apt-machine.ts';
 import { systemGoal } from './system-machine.ts';

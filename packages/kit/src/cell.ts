@@ -49,24 +49,27 @@ export function setIfDifferent<T>(cell: Cell<T>, value: T): void {
   if (JSON.stringify(value) !== JSON.stringify(cell.get())) cell.set(value);
 }
 
-/** Resolves when `cell` changes, `ms` have passed or `signal` aborts; leaves neither timer nor listener behind. */
-export async function changedOr(cell: Cell<unknown>, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const done = new AbortController();
-  const stop = () => done.abort();
-  signal.addEventListener('abort', stop, { once: true });
-  await Promise.race([cell.changed(done.signal), clock.sleep(ms, done.signal)]);
-  signal.removeEventListener('abort', stop);
-  stop();
-}
+/** Resolves when a cell changes, `ms` have passed or `signal` aborts; leaves neither timer nor listener behind. */
+export const changedOr = (
+  cells: Cell<unknown> | readonly Cell<unknown>[],
+  ms: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> => firstOf((over) => [...changesOf([cells].flat(), over), clock.sleep(ms, over)], signal);
 
 /** Resolves when one of the cells changes or `signal` aborts; leaves no listener behind. */
-export async function anyChanged(cells: readonly Cell<unknown>[], signal: AbortSignal): Promise<void> {
+export const anyChanged = (cells: readonly Cell<unknown>[], signal: AbortSignal): Promise<void> =>
+  firstOf((over) => changesOf(cells, over), signal);
+
+const changesOf = (cells: readonly Cell<unknown>[], over: AbortSignal): Promise<void>[] =>
+  cells.map((cell) => cell.changed(over));
+
+async function firstOf(waits: (over: AbortSignal) => Promise<void>[], signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const done = new AbortController();
   const stop = () => done.abort();
   signal.addEventListener('abort', stop, { once: true });
-  await Promise.race(cells.map((cell) => cell.changed(done.signal)));
+  await Promise.race(waits(done.signal));
   signal.removeEventListener('abort', stop);
   stop();
 }

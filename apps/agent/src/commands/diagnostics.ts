@@ -7,14 +7,10 @@ import { system } from '../composition/system.ts';
 import { thisHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { diagnosticsOptions } from './option-tables.ts';
 
-interface Given {
-  config: string;
-  root: string;
-  defaults: string;
-  output: string | undefined;
-  json: boolean;
-}
+type Given = OptionValues<typeof diagnosticsOptions>;
 
 const isNoFolder = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 

@@ -1,5 +1,5 @@
 import { parseServerUrl } from '@platform/contract/provisioning/server-url';
-import { createLog, type Clock, type Log, type Secret } from '@platform/kit';
+import { createLog, type Clock, type Log } from '@platform/kit';
 import { readPem, stderrSink, type TrustedAuthority, Usage, useProxiesOf } from '@platform/kit/node';
 import { fragmentOf } from '../config/own-fragment.ts';
 import { applySteps, StepFailed } from '../install/apply.ts';
@@ -17,28 +17,10 @@ import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 import { readDefaults } from './layers.ts';
 import { standardDefaults } from './run-options.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { installOptions } from './option-tables.ts';
 
-interface Given {
-  config: string;
-  root: string;
-  url: string | undefined;
-  partId: string | undefined;
-  apiKeyId: string | undefined;
-  apiKey: Secret | undefined;
-  installer: string | undefined;
-  binary: string | undefined;
-  unitFolder: string | undefined;
-  linkFolder: string;
-  trustedRoot: string | undefined;
-  authority: string | undefined;
-  noStart: boolean;
-  dryRun: boolean;
-  force: boolean;
-  replace: boolean;
-  offline: boolean;
-  noCredentials: boolean;
-  unsigned: boolean;
-  json: boolean;
+interface Given extends OptionValues<typeof installOptions> {
   /** Other agents are neither refused nor stopped: the caller does that. */
   leavesOthers?: boolean;
 }

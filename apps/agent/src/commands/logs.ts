@@ -8,15 +8,10 @@ import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 import { lastLinesOf } from '../logs/tail.ts';
 import { printable } from './terminal-text.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { logsOptions } from './option-tables.ts';
 
-interface Given {
-  root: string;
-  follow: boolean;
-  lines: number;
-  server: boolean;
-  stdout: boolean;
-  json: boolean;
-}
+type Given = OptionValues<typeof logsOptions>;
 
 const lookMs = 500;
 

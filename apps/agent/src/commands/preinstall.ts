@@ -4,18 +4,10 @@ import { system } from '../composition/system.ts';
 import { ImageRefused, preinstall as install, type Proof } from '../install/preinstall.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { preinstallOptions } from './option-tables.ts';
 
-interface Given {
-  target: string | undefined;
-  binary: string | undefined;
-  sums: string | undefined;
-  sig: string | undefined;
-  trustedRoot: string | undefined;
-  unsigned: boolean;
-  defaults: string | undefined;
-  credentials: string | undefined;
-  json: boolean;
-}
+type Given = OptionValues<typeof preinstallOptions>;
 
 export async function preinstall(given: Given, io: Io): Promise<number> {
   const { target, defaults, credentials, json } = given;

@@ -6,16 +6,10 @@ import { readChanges } from '../install/changes.ts';
 import { imageProblem, planImage, prepareImage, type ImagePlan } from '../install/prepare-image.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { prepareOptions } from './option-tables.ts';
 
-interface Given {
-  config: string;
-  root: string;
-  keepCredentials: boolean;
-  keepServerData: boolean;
-  networks: boolean;
-  dryRun: boolean;
-  json: boolean;
-}
+type Given = OptionValues<typeof prepareOptions>;
 
 /** Makes a used root fit for an image: it forgets which machine it was, and keeps its programs. */
 export async function prepare(given: Given, io: Io): Promise<number> {

@@ -7,25 +7,18 @@ import { storeCredentials } from '../link/credentials.ts';
 import type { Io } from './command.ts';
 import { credentialsBefore, stdinText, takenBy, unreadable } from './credentials-input.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
+import { controlOf } from '../control/client.ts';
+import { sessionLink } from './session-address.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { provisionOptions } from './option-tables.ts';
 
-interface Given {
-  config: string;
-  credentials: string | undefined;
-  code: string | undefined;
-  force: boolean;
-  root: string;
-  hotspot: boolean;
-  yes: boolean;
-  json: boolean;
-  /** The manufacturer's defaults. */
-  defaults: string;
-}
+type Given = OptionValues<typeof provisionOptions>;
 
 /** Stores the credentials of this machine, or shows them and how to get them. */
 export async function provision(given: Given, io: Io): Promise<number> {
   if (given.code !== undefined)
     return (await import('./redeem-code.ts')).redeemCode({ ...given, code: given.code }, io);
-  if (given.hotspot) return (await import('./force-hotspot.ts')).forceHotspot(given, io);
+  if (given.hotspot) return forceHotspot(given, io);
   const file = path.resolve(given.config);
   const before = await credentialsBefore(file);
   if (given.credentials === undefined) return tell(file, before, given.json, io);
@@ -89,4 +82,21 @@ function tell(file: string, found: FoundCredentials, isJson: boolean, io: Io): n
     );
   }
   return isUsable ? exitCodes.done : exitCodes.nothingToDo;
+}
+
+/** Has the running agent start its hotspot, which takes the radio from the WiFi network in use. */
+async function forceHotspot(given: { root: string; yes: boolean; json: boolean }, io: Io): Promise<number> {
+  const control = controlOf(path.resolve(given.root), io.clock);
+  const { network } = await control.status();
+  const wifi = await sessionLink(network?.links.filter(({ type }) => type === 'wifi') ?? [], io.env);
+  if (wifi && !given.yes) {
+    throw new Ended(exitCodes.refused, {
+      code: 'NOT_CONFIRMED',
+      what: `This session comes over the WiFi network ${wifi.ssid}, which the hotspot would end.`,
+      remedy: 'Use --yes. The machine joins the network again when provisioning ends.',
+    });
+  }
+  const answer = await control.post('/provision', {});
+  io.out(given.json ? JSON.stringify(answer) : answer.did);
+  return answer.is_changed ? exitCodes.done : exitCodes.refused;
 }

@@ -16,17 +16,13 @@ import type { Io } from './command.ts';
 import { credentialsBefore, stdinText, takenBy } from './credentials-input.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 import { readDefaults } from './layers.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { provisionOptions } from './option-tables.ts';
 
-interface Given {
+type Given = Omit<OptionValues<typeof provisionOptions>, 'credentials' | 'hotspot' | 'yes' | 'code'> & {
   /** `-`: stdin. */
   code: string;
-  config: string;
-  root: string;
-  force: boolean;
-  json: boolean;
-  /** The manufacturer's defaults. */
-  defaults: string;
-}
+};
 
 /** Redeems a set-up code for the credentials of this machine, or leaves it to the agent. */
 export async function redeemCode(given: Given, io: Io): Promise<number> {

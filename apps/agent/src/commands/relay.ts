@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { setPriority } from 'node:os';
 import path from 'node:path';
 import { inMemory, systemClock } from '@platform/kit/node';
 import { growPipe, holdPresence } from '../composition/pipes.ts';
+import { newId } from '../os/fresh-id.ts';
 import { relayFolder } from '../os/relay-places.ts';
 import { relayOutput } from '../logs/relay/relay.ts';
 import type { Io } from './command.ts';
@@ -25,7 +25,7 @@ export async function relay(given: { root: string }, _io: Io): Promise<number> {
     root,
     folder: await relayFolder(root),
     spareFolder: await inMemory('log', root),
-    newId: randomUUID,
+    newId: () => newId(),
     growPipe,
     holdPresence,
     clock: systemClock,

@@ -1,5 +1,4 @@
 import type { Abilities } from '@platform/contract/config/effect';
-import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
@@ -16,12 +15,11 @@ import {
   type UnusableProxy,
 } from '@platform/kit/node';
 import { readLayers } from './layers.ts';
-import { reboot } from '../composition/systemctl-reboot.ts';
-import { system, watchSmallFile } from '../composition/system.ts';
+import { reboot, system, watchSmallFile } from '../composition/system.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { createWeb } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
-import { thisMachine, type ThisMachine } from '../composition/this-machine.ts';
+import { thisMachine, type ThisMachine, previousRunInJournal } from '../composition/this-machine.ts';
 import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import type { Device, Disk, Host } from '../os/ports.ts';
 import { readKeptExit } from '../supervisor/exit-file.ts';
@@ -34,7 +32,7 @@ import { Credentials } from '../link/credentials.ts';
 import { fragmentOf } from '../config/own-fragment.ts';
 import { SetUpCode, setUpCodeFile } from '../link/set-up-code.ts';
 import { setUpConnections } from '../link/set-up-connection.ts';
-import { runIdBytes, runIdOf } from '../link/run-id.ts';
+import { newId, newRunId } from '../os/fresh-id.ts';
 import { connectTransport } from '../link/transport.ts';
 import type { Condition } from '../health/conditions.ts';
 import type { PreviousRun } from '../health/previous-run.ts';
@@ -47,15 +45,14 @@ import { childFetcher } from '../versions/fetch-child.ts';
 import { setCondition, type ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher } from '../versions/fetch-ports.ts';
 import { isRestarted } from '../versions/managed-programs.ts';
-import { selfIdOf } from '../versions/running-id.ts';
+import { selfIdOf, version } from '../versions/own-version.ts';
 import { systemUnit } from '../install/system-unit.ts';
-import { version } from '../versions/own-version.ts';
 import type { Io } from './command.ts';
 import { checkExecutable } from './exec-check.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { AgentOptions } from './run-options.ts';
-import { previousRunInJournal } from '../composition/run-in-journal.ts';
 import { printVersion } from './version.ts';
+import type { Context } from '../health/context.ts';
 
 /** Runs the agent until a signal. */
 export async function run(given: AgentOptions, io: Io): Promise<number> {
@@ -100,8 +97,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const credentials = new Credentials({ file: credentialsFile, copy, setUpCode, conditions, clock, log });
   void machine.forgetStart({ clock, log }, stop);
   const always = { device: machine.device, credentials, conditions, root, version, layers, clock, sink, ...supervised };
-  const start = { random: randomBytes(runIdBytes), wall: clock.wall(), monotonicNs: process.hrtime.bigint() };
-  const runId = runIdOf(start);
+  const runId = newRunId();
   const linked = (of: AlwaysOn, part: LinkedRun) =>
     runLinked({ machine, trace, sink, log, runId, supervised, restartSelf }, of, part, stop);
   const watch = watchSmallFile(credentialsFile, clock);
@@ -177,20 +173,17 @@ async function runLinked(
       clock,
       sink,
       random: Math.random,
-      newId: randomUUID,
+      newId: () => newId(),
       control,
     },
     stop,
   );
 }
 
-interface Local {
+interface Local extends Pick<Context, 'conditions' | 'clock' | 'log'> {
   machine: ThisMachine;
   root: string;
-  conditions: ConditionSet;
   trace: RequestTrace;
-  clock: Clock;
-  log: Log;
 }
 
 /** What the tasks that need credentials share: connections, downloads, its own version and unit. */

@@ -10,7 +10,6 @@ import type {
   StatusCondition,
 } from '@platform/contract/machine/agent-status';
 import { formatBytes, formatDuration } from '@platform/kit';
-import { systemRows } from './system-rows.ts';
 import { listed, tabled, wrapped } from './terminal-text.ts';
 
 const standardWidth = 80;
@@ -202,12 +201,8 @@ function programLines(name: string, program: ProgramReport, since: Since, width:
   return lines.length === 0 ? [] : ['', name, ...lines.map((line) => `  ${line}`)];
 }
 
-function signedText({
-  running,
-  installed,
-  is_unsigned: isUnsigned,
-  is_installed_unsigned: isNext,
-}: ProgramReport): string {
+function signedText(of: ProgramReport): string {
+  const { running, installed, is_unsigned: isUnsigned, is_installed_unsigned: isNext } = of;
   const file = running === '' ? 'installed' : 'running';
   if (isUnsigned) return `no: no release key signed the ${file} file`;
   return isNext && running !== installed ? 'the running file yes, the installed one no: no release key signed it' : '';
@@ -242,4 +237,37 @@ function conditionLines(
     ...wrapped(`${severity.toUpperCase()}${lasting}: ${place}${message}`, width),
     ...wrapped(remedy, width - 2).map((line) => `  ${line}`),
   ];
+}
+
+const mostNames = 5;
+
+const named = (names: readonly string[]): string =>
+  names.length > mostNames
+    ? `${names.slice(0, mostNames).join(', ')} and ${names.length - mostNames} more`
+    : names.join(', ');
+
+/** Upgrades that wait, the last run, and the reboot that is needed. Empty: not known. */
+function systemRows(
+  { system }: Pick<AgentStatus, 'system'>,
+  since: (time: string | null) => string,
+): [name: string, text: string][] {
+  if (!system) return [];
+  const { waiting_count: count, security_count: security, last_run: run, reboot, task, why } = system;
+  const waits = count === 0 ? 'no upgrade waits' : count === 1 ? '1 upgrade waits' : `${count} upgrades wait`;
+  const rows: [string, string][] = [
+    ...(why ? [`not managed by the agent: ${why}`] : []),
+    ...(system.has_apt === false ? [] : [`${waits}${security > 0 ? `, ${security} for security` : ''}`]),
+  ].map((text, at) => [at === 0 ? 'system' : '', text]);
+  if (task !== '') rows.push(['  now', task]);
+  if (run) {
+    const ago = run.started === null ? '' : `${since(run.started)} ago: `;
+    const packages = named(run.packages.map((one) => `${one.package} ${one.to}`));
+    rows.push(['  last', `upgraded ${ago}${packages}${run.problem === '' ? '' : `; ${run.problem}`}`]);
+  }
+  if (reboot) {
+    const began = reboot.since === null ? '' : ` for ${since(reboot.since)}`;
+    const wait = reboot.wait === '' ? '' : `: ${reboot.wait}`;
+    rows.push(['  reboot', `needed${began} because of ${named(reboot.causes) || 'an upgrade'}${wait}`]);
+  }
+  return rows;
 }

@@ -6,7 +6,7 @@ import { fileDisk } from '../os/file-disk.ts';
 import { placeOptions } from './run-options.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { lastRunHere } from '../composition/run-in-journal.ts';
+import { lastRunHere } from '../composition/this-machine.ts';
 import { statusOnDisk } from '../control/status-on-disk.ts';
 import { statusText } from './status-text.ts';
 

@@ -1,6 +1,13 @@
 import { command, type Command } from './command.ts';
-import { installOptions } from './install-options.ts';
-import { preinstallOptions } from './preinstall-options.ts';
+import {
+  diagnosticsOptions,
+  installOptions,
+  logsOptions,
+  preinstallOptions,
+  prepareOptions,
+  provisionOptions,
+  uninstallOptions,
+} from './option-tables.ts';
 import { migrateBackOptions, takeOverOptions } from './take-over-options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
@@ -37,26 +44,7 @@ export const commands: readonly Command[] = [
     summary: 'Remove the identity of this machine before its disk becomes an image',
     about:
       'Removes the credentials, the configuration, the quarantine and everything else that belongs to this machine below the root folder. Keeps the programs with their versions, so that a device made from the image starts like a preinstalled one. Fails while the agent runs. Running it again changes nothing. The machine ID and the SSH host keys are left to the operating system.',
-    table: {
-      ...placeOptions,
-      keepCredentials: {
-        type: 'boolean',
-        env: '',
-        description: 'Keep the credentials, for an image of this machine only.',
-      },
-      keepServerData: {
-        type: 'boolean',
-        env: '',
-        description: 'Keep the data of the machine server. Its packages are always kept.',
-      },
-      networks: {
-        type: 'boolean',
-        env: '',
-        description: 'Remove the network profiles of the agent, with their passwords.',
-      },
-      dryRun: { type: 'boolean', env: '', description: 'Show what would be removed, without removing it.' },
-      ...jsonOption,
-    },
+    table: prepareOptions,
     load: async () => (await import('./prepare-image.ts')).prepare,
   }),
   command({
@@ -64,18 +52,7 @@ export const commands: readonly Command[] = [
     summary: 'Stop and remove agent, machine server, their data and credentials',
     about:
       'Reverts everything that install changed and deletes the folder of the agent and the credentials. The network in use and the networks that a user entered at the hotspot are left to the system. Asks for confirmation; without a terminal, --yes is required.',
-    table: {
-      ...placeOptions,
-      keepCredentials: { type: 'boolean', env: '', description: 'Keep the credentials file.' },
-      networks: {
-        type: 'boolean',
-        env: '',
-        description:
-          'Also remove the networks of the agent, including the one in use. In a session over that network, --yes is required. Not on Windows.',
-      },
-      yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask for confirmation.' },
-      ...jsonOption,
-    },
+    table: uninstallOptions,
     load: async () => (await import('./uninstall.ts')).uninstall,
   }),
   command({
@@ -107,22 +84,7 @@ export const commands: readonly Command[] = [
     summary: 'Show the last log lines of the agent, or of the machine server (--server)',
     about:
       "The agent's log is in the systemd journal. For the machine server, stderr (warnings and errors) is shown; --stdout adds its standard output.",
-    table: {
-      root: placeOptions.root,
-      follow: { type: 'boolean', short: 'f', env: '', description: 'Follow new lines until Ctrl-C.' },
-      lines: {
-        type: 'number',
-        short: 'n',
-        env: '',
-        min: 0,
-        max: 10_000,
-        default: 100,
-        description: 'Number of lines to show.',
-      },
-      server: { type: 'boolean', env: '', description: "Show the machine server's log." },
-      stdout: { type: 'boolean', env: '', description: 'With --server: also show its standard output.' },
-      json: { type: 'boolean', env: '', description: 'Print one JSON object per line.' },
-    },
+    table: logsOptions,
     load: async () => (await import('./logs.ts')).logs,
   }),
   command({
@@ -130,17 +92,7 @@ export const commands: readonly Command[] = [
     summary: 'Write a support bundle (zip)',
     about:
       'Contains the status, the results of `doctor`, the configuration, the versions, the systemd unit, the last log lines and the state of disks, clock and network. Secrets from credentials, configuration, defaults and proxy settings are redacted in every file.',
-    table: {
-      ...placeOptions,
-      defaults: runOptions.defaults,
-      output: {
-        type: 'string',
-        short: 'o',
-        env: '',
-        description: 'File to write. Default: a file in the current folder, named after the machine and the time.',
-      },
-      ...jsonOption,
-    },
+    table: diagnosticsOptions,
     load: async () => (await import('./diagnostics.ts')).diagnostics,
   }),
   command({
@@ -148,25 +100,7 @@ export const commands: readonly Command[] = [
     summary: 'Show or set the credentials of this machine',
     about:
       'Without --credentials and --code: shows the part ID of this machine, or how it gets its credentials (exit code 5 while it has none). With --credentials: checks the credentials and stores them, readable by root only. With --code: fetches them from the management server. If the server cannot be reached, the code is stored and the agent redeems it later. A running agent uses new credentials at once.',
-    table: {
-      ...placeOptions,
-      credentials: {
-        type: 'string',
-        env: '',
-        description: 'File with the credentials from the management app; - reads stdin.',
-      },
-      code: {
-        type: 'string',
-        env: '',
-        description:
-          'Set-up code with its server from the management app, such as ABCD-EFGH@fleet.example; - reads stdin.',
-      },
-      force: { type: 'boolean', env: '', description: 'Replace the credentials of another machine.' },
-      hotspot: { type: 'boolean', env: '', description: 'Start the hotspot of the running agent now.' },
-      defaults: runOptions.defaults,
-      yes: { type: 'boolean', env: '', description: 'With --hotspot: start it even if this session runs over WiFi.' },
-      ...jsonOption,
-    },
+    table: provisionOptions,
     load: async () => (await import('./provision.ts')).provision,
   }),
   command({

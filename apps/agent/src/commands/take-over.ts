@@ -139,7 +139,7 @@ async function beside(run: Run, stop: AbortSignal): Promise<number> {
 async function installBeside(given: TakeOverOptions, io: Io): Promise<void> {
   const notes: string[] = [];
   const { install } = await import('./install.ts');
-  const { installOptions } = await import('./install-options.ts');
+  const { installOptions } = await import('./option-tables.ts');
   const words = {
     url: undefined,
     partId: undefined,

@@ -18,15 +18,10 @@ import { installedPackages } from '../system/installed-packages.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 import { sessionLink } from './session-address.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { uninstallOptions } from './option-tables.ts';
 
-interface Given {
-  config: string;
-  root: string;
-  keepCredentials: boolean;
-  networks: boolean;
-  yes: boolean;
-  json: boolean;
-}
+type Given = OptionValues<typeof uninstallOptions>;
 
 const isThere = (file: string): Promise<boolean> =>
   stat(file).then(

@@ -13,15 +13,13 @@ import { windows } from '../composition/windows-calls.ts';
 import { thisHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
+import type { OptionValues } from '@platform/kit/node';
+import type { installOptions } from './option-tables.ts';
 
-interface Given {
-  config: string;
-  root: string;
-  binary: string | undefined;
-  noStart: boolean;
-  noCredentials: boolean;
-  json: boolean;
-}
+type Given = Pick<
+  OptionValues<typeof installOptions>,
+  'config' | 'root' | 'binary' | 'noStart' | 'noCredentials' | 'json'
+>;
 
 interface Asked {
   url: string;

@@ -1,10 +1,9 @@
 import { actedOn } from '@platform/contract/config/effect';
 import { PlatformError } from '@platform/contract/errors/errors';
-import { Cell, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import { Cell, createLog, errorText, type Level, type Log, type Sink } from '@platform/kit';
 import { ConfigReceiver, type OwnLayers } from '../config/config-receiver.ts';
 import { serveControl } from '../control/serve-control.ts';
 import type { AgentView } from '../control/view.ts';
-import type { ConditionSet } from '../health/condition-set.ts';
 import { HangDetector } from '../health/hang-detector.ts';
 import { initialHealth, memoryLimits, watchdog } from '../health/watchdog.ts';
 import { markOf, type Credentials, type FoundCredentials } from '../link/credentials.ts';
@@ -15,33 +14,30 @@ import { noSupervisor, type Supervisor } from '../os/supervisor.ts';
 import { nothingYet } from '../state/state.ts';
 import type { Operator } from '../versions/operator.ts';
 import { interruptTrial } from '../versions/trial-steps.ts';
-import { trackFailing } from './failing-tasks.ts';
+import { trackFailing, optionalTask } from './optional-task.ts';
 import type { Ending } from './lifetime.ts';
-import { optionalTask } from './optional-task.ts';
 import { outerCells, type OuterCells } from './run-agent.ts';
 import { eachChange } from './sync-loops.ts';
+import type { Context } from '../health/context.ts';
 
 /**
  * What exists as long as the agent runs, with and without credentials. Until the management server answered,
  * `wanted` is the cached configuration or the defaults; revision 0 means that the agent does not know the desired configuration.
  */
-export interface AlwaysOn extends OuterCells {
+export interface AlwaysOn extends OuterCells, Pick<Context, 'conditions' | 'root' | 'clock'> {
   /** Not watched by the hang detector. */
   device: Device;
   credentials: Credentials;
-  conditions: ConditionSet;
   /** Counts the orders of operators to start provisioning. */
   provisioningOrders: Cell<number>;
   /** Names of the optional tasks that fail now. */
   failing: Cell<readonly string[]>;
-  root: string;
   /** One for all parts: its record has one writer. */
   managedFiles: ReportedFiles;
   version: string;
   layers: OwnLayers;
   /** Start of this process, monotonic ms. */
   startedAt: number;
-  clock: Clock;
   /** Local, and sent to the management server while the linked tasks run. */
   log: Log;
 }

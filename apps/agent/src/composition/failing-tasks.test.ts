@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Cell } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../os/sim/device.ts';
-import { trackFailing } from './failing-tasks.ts';
+import { trackFailing } from './optional-task.ts';
 
 test('a task that failed with the version before is not blamed on the new one; one that recovered is again', async () => {
   const clock = new FakeClock();

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createLog, changedOr, type Clock } from '@platform/kit';
-import { NetworkHandOver, nothingHandedOver, planHandOver, type HandedOver } from '../network/hand-over.ts';
+import { NetworkHandOver, nothingHandedOver, planHandOver, type HandedOver } from '../network/profiles/hand-over.ts';
 import { linuxNetwork } from '../os/linux/networkmanager/network-manager.ts';
 import { markKey } from '../os/linux/networkmanager/profiles.ts';
 import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';

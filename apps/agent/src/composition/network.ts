@@ -1,16 +1,16 @@
 import path from 'node:path';
-import { Cell, setIfDifferent, within } from '@platform/kit';
-import { keepCertificates, withUsableNetworks } from '../network/certificates.ts';
-import { keepAdditionalNetworks } from '../network/additional-networks.ts';
-import { forceFolder } from '../network/forced.ts';
-import { keepCountry, type CountryOutcome } from '../network/country.ts';
-import { keepRows } from '../network/keep-rows.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
-import { networkSettingsOf, type NetworkSettings } from '../network/network-settings.ts';
-import { followCredentialsProblem, noProblem, type CredentialsProblem } from '../network/credentials-problem.ts';
-import { type InternetProbe, probeInternet, questionTimesMs } from '../network/internet-probe.ts';
-import { Provisioning } from '../network/provisioning.ts';
-import { networkTrials } from '../network/refused-change.ts';
+import { Cell, setIfDifferent, within, type Clock, type Log } from '@platform/kit';
+import { keepCertificates, withUsableNetworks } from '../network/settings/certificates.ts';
+import { keepAdditionalNetworks } from '../network/profiles/additional-networks.ts';
+import { forceFolder } from '../network/provisioning/forced.ts';
+import { keepCountry, type CountryOutcome } from '../network/settings/country.ts';
+import { keepRows } from '../network/rows/keep-rows.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
+import { networkSettingsOf, type NetworkSettings } from '../network/settings/network-settings.ts';
+import { followCredentialsProblem, noProblem } from '../network/views/credentials-problem.ts';
+import { type InternetProbe, probeInternet, questionTimesMs } from '../network/checks/internet-probe.ts';
+import { Provisioning } from '../network/provisioning/provisioning.ts';
+import { networkTrials } from '../network/profiles/refused-change.ts';
 import type { Credentials } from '../state-machines/provisioning-state.ts';
 import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { linuxNetwork } from '../os/linux/networkmanager/network-manager.ts';
@@ -18,11 +18,18 @@ import { askNameServer } from '../os/ask-name-server.ts';
 import type { Network } from '../os/network-port.ts';
 import { isIntercepted } from '../os/portal-redirect.ts';
 import type { AlwaysOn } from './always-on.ts';
-import { bluetoothEndpoint, hotspotEndpoints } from './endpoints.ts';
 import { noteManaged } from './hand-over-networks.ts';
-import { reboot } from './systemctl-reboot.ts';
+import { reboot, system, watchSmallFile } from './system.ts';
 import { eachChange } from './sync-loops.ts';
-import { system, watchSmallFile } from './system.ts';
+import { runtimeEnvironment } from '../install/unit.ts';
+import { childBluetooth, type BluetoothEndpoint } from '../network/endpoints/bluetooth-endpoint.ts';
+import type { ChildParts } from '../network/endpoints/endpoints-child.ts';
+import type { ProvisioningEndpoints } from '../network/endpoints/provisioning-view.ts';
+import { childEndpoints } from '../network/hotspot/hotspot-endpoints.ts';
+import { linuxBluetooth } from '../os/linux/bluez/bluez.ts';
+import { posixPrograms } from '../os/posix/programs.ts';
+import type { Device } from '../os/ports.ts';
+import { thisProgram } from './this-machine.ts';
 
 const contactMs = 10_000;
 
@@ -118,22 +125,13 @@ const measuredCells = () => ({
 });
 
 /** Credentials and settings as the network task sees them. */
-function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn): {
-  credentials: Cell<Credentials>;
-  settings: Cell<NetworkSettings>;
-  credentialsProblem: Cell<CredentialsProblem>;
-  /** Keeps them current, until the signal. */
-  follow: (until: AbortSignal) => Promise<void>[];
-} {
+function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn) {
   const given = new Cell<Credentials>('none');
   const credentialsProblem = noProblem();
   const settings = new Cell<NetworkSettings>(withUsableNetworks(networkSettingsOf(wanted.get(), false), conditions));
-  const unproven = new Cell<object | undefined>(undefined);
   let isUseless = false;
   const update = (): void => {
     const found = credentials.found.get() !== undefined;
-    // A saved configuration proves those of an agent that recorded nothing.
-    unproven.set(wanted.get().revision > 0 && !credentials.hasProof ? undefined : credentials.unproven.get());
     const isPending = credentials.pendingCode.get() !== undefined;
     const isUsable = credentials.hasCredentials.get();
     given.set(!found || (isUseless && !isPending) ? 'none' : isUsable ? 'given' : 'refused');
@@ -150,15 +148,16 @@ function inputsOf({ credentials, wanted, conditions, network, clock }: AlwaysOn)
     problem: credentialsProblem,
     conditions,
     found,
-    unproven,
+    unproven: credentials.unproven,
     giveUp,
     pendingCode,
     network,
     clock,
   };
   update();
+  /** Keeps them current, until the signal. */
   const follow = (until: AbortSignal): Promise<void>[] => [
-    ...[wanted, credentials.found, credentials.hasCredentials, credentials.unproven, pendingCode].map((cell) =>
+    ...[wanted, credentials.found, credentials.hasCredentials, pendingCode].map((cell) =>
       eachChange(cell, update, until),
     ),
     followCredentialsProblem(problemParts, until),
@@ -213,3 +212,25 @@ async function contact(of: AlwaysOn, signal: AbortSignal): Promise<boolean> {
     return url.protocol === 'https:' || status < 300 || (status >= 400 && status < 500);
   }).catch(() => false);
 }
+
+const mib = 1024 * 1024;
+/** It needs about 9 MiB built, 43 MiB from source; each of its 128 connections may hold 72 KiB. */
+const memoryLimits = { built: 96 * mib, fromSource: 256 * mib };
+const longestProgramMs = 10_000;
+
+const childParts = ({ clock, log }: { clock: Clock; log: Log }): ChildParts => ({
+  command: [...thisProgram(), 'endpoints'],
+  env: runtimeEnvironment,
+  programs: posixPrograms(longestProgramMs),
+  memoryLimitBytes: process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built,
+  clock,
+  log,
+});
+
+/** The captive portal and the provisioning RPC of this machine, in a process of their own. */
+const hotspotEndpoints = (of: { device: Pick<Device, 'processes'>; clock: Clock; log: Log }): ProvisioningEndpoints =>
+  childEndpoints({ ...childParts(of), processes: of.device.processes });
+
+/** Provisioning over the Bluetooth of this machine, in a process of its own. */
+const bluetoothEndpoint = (of: { clock: Clock; log: Log }): BluetoothEndpoint =>
+  childBluetooth({ ...childParts(of), bluetooth: linuxBluetooth(of) });

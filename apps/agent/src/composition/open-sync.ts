@@ -1,15 +1,12 @@
-import type { Transport } from '@connectrpc/connect';
 import { shortestSecret } from '@platform/contract/config/secrets';
 import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type Sink } from '@platform/kit';
-import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
 import type { BootReason, Device } from '../os/ports.ts';
 import { contentOf, isSameConfig, noContent, type Actual, type Wanted } from '../state/state.ts';
 import { connectCloud, type Cloud } from '../link/cloud.ts';
 import { DebugBudget } from '../logs/debug-budget.ts';
 import { SpoolWriter } from '../logs/spool-writer.ts';
-import { ConfigReceiver, type OwnLayers } from '../config/config-receiver.ts';
+import { ConfigReceiver } from '../config/config-receiver.ts';
 import { beginRun, type RunHistory } from '../health/previous-run.ts';
 import { Mask } from '../logs/mask.ts';
 import type { Self } from '../link/request.ts';
@@ -19,38 +16,19 @@ import { takeSamples } from '../samples/take-samples.ts';
 import { Spool, standardSpoolLimits } from '../logs/spool.ts';
 import { DeviceTime, type HeardTime } from '../clock/device-time.ts';
 import { setCondition, type ConditionSet } from '../health/condition-set.ts';
+import type { AgentParts, Shared } from './run-agent.ts';
 import { eachChange, lineLoops, reportLoops, requestLoops, type NamedLoop, type Outputs } from './sync-loops.ts';
 
-export interface SyncParts {
-  device: Device;
-  transport: Transport;
+type FromAgent = 'device' | 'transport' | 'credentials' | 'refused' | 'runId' | 'split' | 'version' | 'layers';
+type FromShared = 'wanted' | 'actual' | 'restarts' | 'isReached' | 'conditions' | 'network' | 'systemStatus';
+
+interface SyncParts
+  extends
+    Pick<AgentParts, FromAgent | 'clock' | 'sink' | 'random' | 'newId'>,
+    Pick<Shared, FromShared | 'mask' | 'lines'> {
   /** Undefined: the management server has not sent its time yet. */
   heardTime: Cell<HeardTime | undefined>;
-  credentials: MachineCredentials;
-  refused?: ((isRefused: boolean) => void) | undefined;
-  /** See connectCloud. */
-  runId?: Uint8Array | undefined;
-  split?: ((code: string) => void) | undefined;
-  version: string;
   runHistory: RunHistory;
-  layers: OwnLayers;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
-  restarts: Cell<number>;
-  isReached: Cell<boolean>;
-  conditions: ConditionSet;
-  /** Absent: nothing watches the network. */
-  network?: Cell<NetworkStatus | undefined>;
-  /** Absent: nothing watches the packages of the operating system. */
-  systemStatus?: Cell<SystemStatus | undefined>;
-  mask: Mask;
-  /** Set while the linked tasks take lines. */
-  lines: Cell<Sink | undefined>;
-  clock: Clock;
-  /** Receives the lines that stay on this machine and a copy of all others. */
-  sink: Sink;
-  random: () => number;
-  newId: () => string;
 }
 
 /** Everything between this machine and the management server. */

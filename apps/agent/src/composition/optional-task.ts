@@ -1,5 +1,9 @@
-import { errorText, type Cell, type Clock, type Log } from '@platform/kit';
-import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { errorText, type Cell } from '@platform/kit';
+import { clearCondition, setCondition } from '../health/condition-set.ts';
+import type { Disk } from '../os/ports.ts';
+import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import { eachChange } from './sync-loops.ts';
+import type { Context } from '../health/context.ts';
 
 const firstDelayMs = 1_000;
 const longestDelayMs = 5 * 60_000;
@@ -9,16 +13,13 @@ const goodRunMs = longestDelayMs;
 const endMs = 5_000;
 const mostLetters = 300;
 
-interface OptionalTask {
+interface OptionalTask extends Pick<Context, 'conditions' | 'clock' | 'log'> {
   /** For users: network, portal … */
   name: string;
   /** Runs until the signal. To return earlier counts as a failure. */
   work: (signal: AbortSignal) => Promise<void>;
-  conditions: ConditionSet;
   /** Names of the tasks that fail now, for the trial of a new version; left out: not counted. */
   failing?: Cell<readonly string[]>;
-  clock: Clock;
-  log: Log;
 }
 
 /**
@@ -79,4 +80,50 @@ async function started(work: OptionalTask['work'], signal: AbortSignal): Promise
   } catch (error) {
     return errorText(error).replace(/\.$/, '').slice(0, mostLetters);
   }
+}
+
+const file = 'state/failing-tasks.json';
+
+interface FailingRecord {
+  /** Version of the agent. */
+  version: string;
+  /** Tasks that fail with this version. */
+  failing: readonly string[];
+  /** Tasks that failed with the version before. */
+  before: readonly string[];
+}
+
+/**
+ * Keeps in `blamed` which optional tasks fail with this version of the agent, but did not fail with the one before. A
+ * machine without a working radio must not reject each new version.
+ */
+export async function trackFailing(
+  of: {
+    disk: Disk;
+    version: string;
+    failing: Cell<readonly string[]>;
+    blamed: Cell<readonly string[]>;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { disk, version, failing, blamed } = of;
+  const { value: last } = await readChecked(disk, file, recordOf);
+  const before = (last?.version === version ? last.before : last?.failing) ?? [];
+  let stored = last?.version === version ? JSON.stringify(last.failing) : '';
+  const update = async (): Promise<void> => {
+    const now = failing.get();
+    blamed.set(now.filter((name) => !before.includes(name)));
+    if (JSON.stringify(now) === stored) return;
+    stored = JSON.stringify(now);
+    await writeChecked(disk, file, { version, failing: now, before } satisfies FailingRecord).catch(() => {});
+  };
+  let work = Promise.resolve();
+  await eachChange(failing, () => void (work = work.then(update)), signal);
+  await work;
+}
+
+function recordOf(value: unknown): FailingRecord {
+  const { version, failing, before } = value as Partial<Record<keyof FailingRecord, unknown>>;
+  const names = (list: unknown): string[] => (Array.isArray(list) ? list.map(String) : []);
+  return { version: String(version), failing: names(failing), before: names(before) };
 }

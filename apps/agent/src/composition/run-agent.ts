@@ -2,7 +2,7 @@ import { actedOn } from '@platform/contract/config/effect';
 import type { Transport } from '@connectrpc/connect';
 import { reportedDefaults } from '@platform/contract/config/device-defaults';
 import type { MachineCredentials } from '@platform/contract/machine-server/machine-server';
-import { Cell, createLog, errorText, type Clock, type Log, type Sink } from '@platform/kit';
+import { Cell, createLog, errorText, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from '../control/view.ts';
 import { superviseServer, type ServerProcessParts } from '../server/process.ts';
 import { environmentMark, readRecord } from '../server/record.ts';
@@ -10,7 +10,6 @@ import { stderrFile, stdoutFile } from '../server/watch.ts';
 import { linesFile } from '../os/relay-places.ts';
 import { openApplied } from '../config/applied.ts';
 import { holdFirstStart } from '../server/first-start.ts';
-import type { Leave } from '../versions/managed-programs.ts';
 import { systemRebootDecision } from '../versions/restart-decision.ts';
 import type { MaintenanceClock } from '../versions/reconciler-state.ts';
 import { openUpdates, type Updates } from '../versions/updates.ts';
@@ -31,10 +30,10 @@ import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { carryOutOrders, knownOrders, type OrderActions } from '../link/orders.ts';
 import { markOf } from '../link/credentials.ts';
-import type { NetworksApplied } from '../network/additional-networks.ts';
-import { waitingText } from '../network/status-of.ts';
-import { noteNetworksIn } from '../network/network-effect.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworksApplied } from '../network/profiles/additional-networks.ts';
+import { waitingText } from '../network/views/status-of.ts';
+import { noteNetworksIn } from '../network/rows/network-effect.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import { rebootForUpgrades } from '../system/reboot.ts';
 import type { SystemApplied } from '../system/keep.ts';
 import type { SystemStatus } from '../system/system-status.ts';
@@ -43,9 +42,9 @@ import type { ConditionSet } from '../health/condition-set.ts';
 import type { Fetcher, Patches } from '../versions/fetch-ports.ts';
 import type { Trust } from '../versions/trust/trust.ts';
 import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
+import type { Context } from '../health/context.ts';
 
-export interface AgentParts {
-  device: Device;
+export interface AgentParts extends Pick<Context, 'device' | 'root' | 'clock' | 'random'> {
   transport: Transport;
   /** Receives the management server's time with each answer; left out: that time is not used. */
   heardTime?: Cell<HeardTime | undefined>;
@@ -74,7 +73,6 @@ export interface AgentParts {
   conditions?: ConditionSet;
   /** Returns the file that is passed to the machine server. */
   credentialsFile: () => string;
-  root: string;
   layers: OwnLayers;
   version: string;
   /** Id of the version in bin/ that this process runs; left out: none, and it is never replaced. */
@@ -86,10 +84,8 @@ export interface AgentParts {
   patches?: Patches;
   /** Downloads releases; left out: this process does it. */
   fetcher?: Fetcher;
-  clock: Clock;
   /** Local log. Lines for the management server are written here, too. */
   sink: Sink;
-  random: () => number;
   newId: () => string;
   /** The supervisor that expects liveness notifications; left out: none. */
   supervisor?: Supervisor;
@@ -129,7 +125,7 @@ export interface OuterCells {
 }
 
 /** State that the loops share. */
-interface Shared extends OuterCells {
+export interface Shared extends OuterCells {
   actual: Cell<Actual>;
   /** Counts the requested restarts of the machine server. */
   restarts: Cell<number>;
@@ -175,9 +171,10 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
 
   const lifetime = agentLifetime(signal, log);
   leaveWhenReplaced(parts, lifetime);
+  const opened = { device, shared, sync };
   const { previousRun } = runHistory;
-  const updates = await versionUpdates(parts, { device, shared, sync, previousRun, leave: lifetime.leave });
-  const lateLoops = await lateLoopsOf(parts, { device, self, shared, sync, updates, lifetime });
+  const updates = await versionUpdates(parts, opened, { previousRun, leave: lifetime.leave });
+  const lateLoops = await lateLoopsOf(parts, opened, { self, updates, lifetime });
   const mayStart = new Cell(false);
   const isSupervising = new Cell(false);
   const earlyLoops = [
@@ -190,7 +187,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const watching = { supervisor, hangDetector, health: shared.health, actual: shared.actual, isSupervising };
   lateLoops.push(...livenessLoops(parts, watching, log, lifetime.late).map(lifetime.loop));
   const { leave, stop } = serverSignals(device, lifetime, signal);
-  const server = serverParts(parts, { device, shared, sync, updates, mayStart, isSupervising, leave });
+  const server = serverParts(parts, opened, { updates, mayStart, isSupervising, leave });
   await lifetime.loop({ name: 'server', work: superviseServer(server, stop) });
   await Promise.all(earlyLoops);
   // An agent that never became ready may have been stopped for that, so its start counts.
@@ -253,15 +250,18 @@ function readOnce({ bootId, previousRun }: RunHistory): RunHistory {
   return { bootId, previousRun: () => (found ??= previousRun()) };
 }
 
-interface VersionUpdateParts {
+/** What every part of a run uses. */
+interface Opened {
   device: Device;
   shared: Shared;
   sync: Sync;
-  previousRun: RunHistory['previousRun'];
-  leave: (how: Leave) => void;
 }
 
-function versionUpdates(parts: AgentParts, { device, shared, sync, previousRun, leave }: VersionUpdateParts) {
+function versionUpdates(
+  parts: AgentParts,
+  { device, shared, sync }: Opened,
+  { previousRun, leave }: Pick<RunHistory, 'previousRun'> & Pick<Lifetime, 'leave'>,
+) {
   const { trust, patches, fetcher, selfId = null, unitPlace, version, clock, random } = parts;
   const { log } = sync;
   return openUpdates({
@@ -293,11 +293,7 @@ const maintenanceClock = (device: Device, sync: Sync): MaintenanceClock => ({
 });
 
 /** Reboots for upgrades where this agent may. */
-function rebootLoop(
-  { reboot }: AgentParts,
-  { device, shared, sync }: Pick<LateLoopParts, 'device' | 'shared' | 'sync'>,
-  signal: AbortSignal,
-): NamedLoop[] {
+function rebootLoop({ reboot }: AgentParts, { device, shared, sync }: Opened, signal: AbortSignal): NamedLoop[] {
   if (!reboot) return [];
   const { wanted, actual, conditions, systemStatus: status } = shared;
   const { clock, log } = sync;
@@ -311,7 +307,7 @@ function rebootLoop(
 /** Watches the file system of the agent's folder where the platform reports it. */
 function fileSystemLoop(
   { root }: AgentParts,
-  { device: { fileSystem }, shared, sync }: Pick<LateLoopParts, 'device' | 'shared' | 'sync'>,
+  { device: { fileSystem }, shared, sync }: Opened,
   signal: AbortSignal,
 ): NamedLoop[] {
   if (!fileSystem) return [];
@@ -324,11 +320,7 @@ function fileSystemLoop(
 const orderActions = ({ reboot, restartSelf }: AgentParts): OrderActions => ({ reboot, restartAgent: restartSelf });
 
 /** Carries out what operators order. */
-function orderLoop(
-  parts: AgentParts,
-  { device, shared, sync }: Pick<LateLoopParts, 'device' | 'shared' | 'sync'>,
-  signal: AbortSignal,
-): NamedLoop {
+function orderLoop(parts: AgentParts, { device, shared, sync }: Opened, signal: AbortSignal): NamedLoop {
   const { wanted, actual } = shared;
   const { disk, host } = device;
   const of = {
@@ -344,20 +336,13 @@ function orderLoop(
   return { name: 'orders', work: carryOutOrders(of, signal) };
 }
 
-interface LateLoopParts {
-  device: Device;
-  self: Self;
-  shared: Shared;
-  sync: Sync;
-  updates: Updates;
-  lifetime: Lifetime;
-}
-
 /** Starts the loops that also report how the others end: commands of operators, log lines, reports. */
 async function lateLoopsOf(
   parts: AgentParts,
-  { device, self, shared, sync, updates, lifetime }: LateLoopParts,
+  opened: Opened,
+  { self, updates, lifetime }: { self: Self; updates: Updates; lifetime: Lifetime },
 ): Promise<Promise<void>[]> {
+  const { device, shared, sync } = opened;
   const { log, clock, spool, sinceOf } = sync;
   const { disk } = device;
   const actor = {
@@ -400,13 +385,13 @@ async function lateLoopsOf(
   return [
     ...sync.sendLoops(self, outputs, lifetime.late),
     { name: 'applied', work: trackApplied(lifetime.late) },
-    ...fileSystemLoop(parts, { device, shared, sync }, lifetime.late),
+    ...fileSystemLoop(parts, opened, lifetime.late),
     { name: 'networks', work: eachChange(networks, noteNetworks, lifetime.late) },
     { name: 'hotspot', work: eachChange(network, noteHotspot, lifetime.late) },
     { name: 'network rows', work: eachChange(network, noteNetworks, lifetime.late) },
     { name: 'system', work: eachChange(system, noteSystem, lifetime.late) },
-    ...rebootLoop(parts, { device, shared, sync }, lifetime.early),
-    orderLoop(parts, { device, shared, sync }, lifetime.early),
+    ...rebootLoop(parts, opened, lifetime.early),
+    orderLoop(parts, opened, lifetime.early),
   ].map(lifetime.loop);
 }
 
@@ -424,16 +409,6 @@ function livenessLoops(
   ];
 }
 
-interface ServerLinks {
-  device: Device;
-  shared: Shared;
-  sync: Sync;
-  updates: Updates;
-  mayStart: Cell<boolean>;
-  isSupervising: Cell<boolean>;
-  leave: AbortSignal;
-}
-
 /** A machine server that would end with its agent is stopped in good order first. */
 const serverSignals = ({ runId }: Device, { left }: Lifetime, stopped: AbortSignal) =>
   runId === undefined
@@ -443,14 +418,15 @@ const serverSignals = ({ runId }: Device, { left }: Lifetime, stopped: AbortSign
 /** @param leave - an agent that fails or is replaced leaves a working server running. */
 function serverParts(
   { credentials, credentialsFile, root, timeFloor, authorityFile }: AgentParts,
-  { device, shared, sync, updates, mayStart, isSupervising, leave }: ServerLinks,
+  { device, shared, sync }: Opened,
+  { updates, ...more }: Pick<ServerProcessParts, 'mayStart' | 'isSupervising' | 'leave'> & { updates: Updates },
 ): ServerProcessParts {
   return {
     ...shared,
+    ...more,
     device,
     clock: sync.clock,
     log: sync.log.child('server'),
-    mayStart,
     credentialsFile,
     credentialsMark: markOf(credentials),
     ...(timeFloor && { timeFloor }),
@@ -461,8 +437,6 @@ function serverParts(
     exited: updates.serverExited,
     mask: sync.mask,
     linked: updates.linked,
-    isSupervising,
-    leave,
   };
 }
 

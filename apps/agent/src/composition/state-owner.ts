@@ -1,14 +1,14 @@
-import { errorText, type Cell, type Log } from '@platform/kit';
+import { errorText } from '@platform/kit';
 import { appliedFile } from '../config/applied.ts';
 import { cacheFile, wantedBefore, type OwnLayers } from '../config/config-receiver.ts';
 import { dropLines } from '../logs/spool-segments.ts';
 import type { Device, Position } from '../os/ports.ts';
 import { linesFile } from '../os/relay-places.ts';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
-import type { Wanted } from '../state/state.ts';
 import { programNames } from '../versions/layout.ts';
 import { lowerClearance } from '../versions/switch.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
+import type { Context } from '../health/context.ts';
 
 const ownerFile = 'state/part.json';
 
@@ -16,17 +16,16 @@ const ownerFile = 'state/part.json';
  * Drops what an earlier part left on this machine: log lines that wait for upload, output that was not read yet, the
  * cached configuration, and how often its quarantine was cleared. They must not reach another part, which may belong to another organization. Never throws.
  */
-export async function claimState(of: {
-  device: Device;
-  partId: string;
-  wanted: Cell<Wanted>;
-  layers: OwnLayers;
-  newId: () => string;
-  log: Log;
-}): Promise<void> {
+export async function claimState(
+  of: Pick<Context, 'device' | 'wanted' | 'log'> & {
+    partId: string;
+    layers: OwnLayers;
+    newId: () => string;
+  },
+): Promise<void> {
   const { device, partId, wanted, layers, newId, log } = of;
   const { disk } = device;
-  // An agent of an earlier version kept no record: its state is taken for that of this part.
+  // Without a record the machine is fresh, or its record was lost: what is there counts as that of this part.
   const { value: owner } = await readChecked(disk, ownerFile, partOf);
   if (owner === partId) return;
   if (owner !== undefined) {

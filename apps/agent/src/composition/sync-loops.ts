@@ -1,24 +1,22 @@
-import { Cell, type Clock, type Log } from '@platform/kit';
+import { Cell, type Log } from '@platform/kit';
 import type { DeviceTime } from '../clock/device-time.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
-import type { ConditionSet } from '../health/condition-set.ts';
 import { countArrivals } from '../link/arrivals.ts';
 import type { Cloud } from '../link/cloud.ts';
 import { poll, pollRestart, logConnection, type RestartNotice } from '../link/poll.ts';
 import { report } from '../link/report.ts';
 import { requestOf, type Self } from '../link/request.ts';
 import { Floods } from '../logs/floods.ts';
-import { parseHandedOver } from '../logs/handed-over.ts';
+import { parseHandedOver, followOutput, type Output } from '../logs/output.ts';
 import type { SpoolWriter } from '../logs/spool-writer.ts';
-import { followOutput, type Output } from '../logs/output.ts';
 import type { Spool } from '../logs/spool.ts';
 import { sendLines, storeLines } from '../logs/upload.ts';
-import { watchFallback } from '../network/fallback-condition.ts';
+import { watchFallback } from '../network/rows/fallback-condition.ts';
 import type { SampleSender } from '../samples/sample-sender.ts';
-import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
 import type { Device, Position } from '../os/ports.ts';
-import { versionOf, type Actual, type Wanted } from '../state/state.ts';
+import { versionOf, type Actual } from '../state/state.ts';
+import type { Shared } from './run-agent.ts';
+import type { Context } from '../health/context.ts';
 
 export interface NamedLoop {
   name: string;
@@ -36,28 +34,19 @@ export interface Outputs {
 }
 
 /** What the loops between this machine and the management server share. */
-export interface Link {
+export interface Link
+  extends
+    Pick<Context, 'wanted' | 'actual' | 'isReached' | 'conditions' | 'clock' | 'log' | 'random'>,
+    Pick<Shared, 'restarts' | 'network' | 'systemStatus'> {
   cloud: Cloud;
   configReceiver: ConfigReceiver;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
-  restarts: Cell<number>;
-  isReached: Cell<boolean>;
-  conditions: ConditionSet;
-  /** Absent: nothing watches the network. */
-  network?: Cell<NetworkStatus | undefined>;
-  /** Absent: nothing watches the packages of the operating system. */
-  systemStatus?: Cell<SystemStatus | undefined>;
   /** Counts the requests of the management server for the whole report. */
-  asked?: Cell<number>;
+  asked: Cell<number>;
   /** Absent: this platform does not report them. */
   hostFacts?: Device['hostFacts'] | undefined;
   /** Absent: this machine takes no samples. */
   samples?: SampleSender | undefined;
-  clock: Clock;
-  log: Log;
   local: Log;
-  random: () => number;
 }
 
 /** The loops that request the configuration and restarts. */
@@ -74,7 +63,7 @@ export function requestLoops(
   const restart = { ...shared, restarts, actual, log: log.child('restart') };
   return [
     { name: 'poll', work: poll(polling, signal) },
-    ...(network ? [{ name: 'arrivals', work: countArrivals({ network, arrivals, clock }, signal) }] : []),
+    { name: 'arrivals', work: countArrivals({ network, arrivals, clock }, signal) },
     { name: 'restart', work: pollRestart(restart, signal) },
     { name: 'connection', work: logConnection(isReached, { conditions, clock, log }, signal) },
   ];
@@ -82,16 +71,7 @@ export function requestLoops(
 
 /** The loops that read the output of the machine server and store its lines with the agent's. */
 export function lineLoops(
-  {
-    device,
-    spool,
-    writer,
-    time,
-    actual,
-    conditions,
-    clock,
-    local,
-  }: Pick<Link, 'actual' | 'conditions' | 'clock' | 'local'> & {
+  of: Pick<Link, 'actual' | 'conditions' | 'clock' | 'local'> & {
     device: Device;
     spool: Spool;
     writer: SpoolWriter;
@@ -100,6 +80,7 @@ export function lineLoops(
   outputs: Outputs,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
+  const { device, spool, writer, time, actual, conditions, clock, local } = of;
   const isCustom = new Cell(isCustomBuild(actual.get()));
   const floods = new Floods({ conditions, clock });
   const follower = { device, spool, writer, floods, wall: () => time.wall(), clock, local };
@@ -137,21 +118,17 @@ const isCustomBuild = ({ server }: Actual): boolean =>
 
 /** The loops that send stored lines and the observed state. */
 export function reportLoops(
-  {
-    spool,
-    time,
-    sinceOf,
-    ...link
-  }: Link & { spool: Spool; time: DeviceTime; sinceOf: (noted: number) => number | undefined },
+  of: Link & { spool: Spool; time: DeviceTime; sinceOf: (noted: number) => number | undefined },
   self: Self,
   signal: AbortSignal,
 ): readonly NamedLoop[] {
+  const { spool, time, sinceOf, ...link } = of;
   const { cloud, isReached, conditions, network, clock, local, random } = link;
   const sending = { cloud, hostname: self.host.hostname, time, isReached, clock, local, random };
   return [
     { name: 'send', work: sendLines(spool, sending, signal) },
     { name: 'report', work: report({ ...link, self, sinceOf, log: local, passes: link.log }, signal) },
-    ...(network ? [{ name: 'fallback', work: watchFallback({ network, conditions, clock }, signal) }] : []),
+    { name: 'fallback', work: watchFallback({ network, conditions, clock }, signal) },
   ];
 }
 

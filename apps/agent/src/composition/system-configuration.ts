@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { Cell, setIfDifferent } from '@platform/kit';
+import { Cell, oneAtATime, setIfDifferent } from '@platform/kit';
 import { packageUnitTasks } from '../os/linux/apt/package-unit.ts';
 import { applyJournald } from '../system/journald.ts';
 import { keepSettings, type KeptSettings, type SystemApplied } from '../system/keep.ts';
 import { systemGoalOf, type SystemGoal } from '../system/system-goal.ts';
-import { oneAfterTheOther, type SystemParts } from '../system/system-parts.ts';
+import type { SystemParts } from '../system/system-parts.ts';
 import { upgradeOnRequest } from '../system/upgrade-now.ts';
 import { reportRelease } from '../system/report-release.ts';
 import { applyUpgrades } from '../system/upgrades.ts';
@@ -21,7 +21,7 @@ export async function manageSystem(of: AlwaysOn, signal: AbortSignal): Promise<v
     programs: system,
     packages: packageUnitTasks(system, path.join(of.root, 'log', 'packages.log')),
     disk: of.device.disk,
-    inTurn: oneAfterTheOther(),
+    inTurn: oneAtATime(),
     task: new Cell(''),
     prefix: '',
     conditions: of.conditions,

@@ -18,3 +18,9 @@ export const system: System = {
 
 /** Reads that file systems without change notifications need are as rare as an idle agent allows. */
 export const watchSmallFile = (file: string, clock: Clock): FileWatch => watchFile(file, clock, 60_000);
+
+/** @throws Error with the output of systemctl */
+export async function reboot(): Promise<void> {
+  const { code, text } = await system.run('systemctl', 'reboot');
+  if (code !== 0) throw new Error(`systemctl reboot failed: ${text.slice(0, 200)}`);
+}

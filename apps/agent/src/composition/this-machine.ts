@@ -8,15 +8,19 @@ import { memoryLimits } from '../health/watchdog.ts';
 import { agentUnit, relayEnvironment, relayUnit, serverStopSeconds, serverUnit } from '../install/unit.ts';
 import { parentSupervisor } from '../supervisor/parent.ts';
 import { linuxDevice } from '../os/linux/device.ts';
-import { ownMemory } from '../os/linux/kernel/memory.ts';
-import { forgetStart } from '../os/linux/kernel/program-pages.ts';
+import { ownMemory, forgetStart } from '../os/linux/kernel/program-pages.ts';
 import { linuxSupervisor } from '../os/linux/systemd/supervisor.ts';
-import type { Device } from '../os/ports.ts';
+import type { Device, Disk } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
 import type { Supervisor } from '../os/supervisor.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { windowsDevice } from '../os/windows/device.ts';
 import { leaveConsole, windowsBootId } from '../os/windows/win32-machine.ts';
+import { readKeptExit } from '../supervisor/exit-file.ts';
+import { previousRunOf } from '../os/linux/systemd/journal.ts';
+import { unitExitReason } from '../state/exit-reason.ts';
+import { noPreviousRun, type PreviousRun } from '../health/previous-run.ts';
+import type { Context } from '../health/context.ts';
 
 const exitCodeDone = 0;
 
@@ -37,15 +41,14 @@ export interface ThisMachine {
  *
  * @param orphaned - called when the process that supervises this agent has died.
  */
-export async function thisMachine(of: {
-  root: string;
-  env: Record<string, string | undefined>;
-  orphaned: () => void;
-  /** Trace of the agent's requests; left out: they are not logged. */
-  trace?: RequestTrace;
-  clock: Clock;
-  log: Log;
-}): Promise<ThisMachine> {
+export async function thisMachine(
+  of: Pick<Context, 'root' | 'clock' | 'log'> & {
+    env: Record<string, string | undefined>;
+    orphaned: () => void;
+    /** Trace of the agent's requests; left out: they are not logged. */
+    trace?: RequestTrace;
+  },
+): Promise<ThisMachine> {
   const { root, env, orphaned, trace, clock, log } = of;
   const parent = parentSupervisor(env, orphaned);
   const supervisor = parent ?? (await linuxSupervisor(env, log));
@@ -87,4 +90,18 @@ async function interruptByChild(pid: number): Promise<void> {
 export function thisProgram(): string[] {
   const [, script = ''] = process.argv;
   return /\.(?:ts|mjs)$/.test(script) && existsSync(script) ? [process.execPath, script] : [process.execPath];
+}
+
+/** How the previous agent ended, from the journal of systemd. @param env - environment of this agent */
+export async function previousRunInJournal(env: NodeJS.ProcessEnv): Promise<PreviousRun> {
+  const run = await previousRunOf(agentUnit, env);
+  if (!run) return noPreviousRun;
+  const { exit, ...rest } = run;
+  return { reason: unitExitReason(exit), ...rest };
+}
+
+/** How the last agent of this folder ended, for a command: from its supervisor's record, else from the journal. */
+export async function lastRunHere(disk: Disk): Promise<PreviousRun> {
+  const kept = await readKeptExit(disk);
+  return kept.reason === undefined ? previousRunInJournal({ INVOCATION_ID: '' }) : kept;
 }

@@ -1,5 +1,4 @@
-import type { Cell, Clock, Log } from '@platform/kit';
-import type { Disk } from '../os/ports.ts';
+import { anyChanged } from '@platform/kit';
 import { appliedRevision, lookAtSlices, type Actor, type SliceLook } from '../state/slices.ts';
 import {
   isSameConfig,
@@ -13,7 +12,7 @@ import {
   type Wanted,
 } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
-import { hadOtherContent, receivedContentsOf, withContent, type ReceivedContents } from './received-contents.ts';
+import type { Context } from '../health/context.ts';
 
 export const appliedFile = 'state/applied.json';
 
@@ -25,13 +24,8 @@ interface Kept {
   received: ReceivedContents;
 }
 
-interface AppliedParts {
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
+interface AppliedParts extends Pick<Context, 'wanted' | 'actual' | 'disk' | 'clock' | 'log'> {
   actor: Actor;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
 }
 
 /**
@@ -63,7 +57,7 @@ export async function openApplied(parts: AppliedParts): Promise<(signal: AbortSi
       const now = look();
       const contents = contentsIn(now);
       if (contents === stored) {
-        await eitherChanged(wanted, actual, signal);
+        await anyChanged([wanted, actual], signal);
         continue;
       }
       // Write on changes of contents only: a server in a crash loop must not wear out the flash.
@@ -117,9 +111,30 @@ function keptOf(value: unknown): Kept {
   return { slices: Object.fromEntries(entries), received: receivedContentsOf(received) };
 }
 
-async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSignal): Promise<void> {
-  const turn = new AbortController();
-  const over = AbortSignal.any([turn.signal, signal]);
-  await Promise.race([a.changed(over), b.changed(over)]);
-  turn.abort();
+const mostRevisions = 50;
+const mostContents = 4;
+
+/** Contents that this machine received under each number of a revision, newest number last. Pure; stored by its user. */
+type ReceivedContents = Readonly<Record<string, readonly string[]>>;
+
+/** @returns the same object if the content is known. */
+function withContent(known: ReceivedContents, { revision, configSha256 }: ConfigContent): ReceivedContents {
+  const before = known[revision] ?? [];
+  if (configSha256 === '' || before.at(-1) === configSha256) return known;
+  const contents = [...before.filter((one) => one !== configSha256), configSha256].slice(-mostContents);
+  const others = Object.entries(known).filter(([number]) => number !== String(revision));
+  return Object.fromEntries([...others.slice(1 - mostRevisions), [String(revision), contents]]);
+}
+
+/** After a restored backup, a number comes again with another content. */
+const hadOtherContent = (known: ReceivedContents, { revision, configSha256 }: ConfigContent): boolean =>
+  (known[revision] ?? []).some((one) => one !== configSha256);
+
+function receivedContentsOf(value: unknown): ReceivedContents {
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return Object.fromEntries(
+    entries.flatMap(([number, contents]: [string, unknown]) =>
+      Array.isArray(contents) ? [[number, contents.filter((one) => typeof one === 'string')] as const] : [],
+    ),
+  );
 }

@@ -17,12 +17,12 @@ import {
   type UpdateInfo,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { OrderKind as WireOrderKind } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { Cell, errorText, type Log } from '@platform/kit';
-import type { Disk } from '../os/ports.ts';
+import { Cell, errorText } from '@platform/kit';
 import { settingsOf } from '../state/settings.ts';
 import { noContent, type OrderKind, type Release, type Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import type { Context } from '../health/context.ts';
 
 export const cacheFile = 'state/config.json';
 
@@ -197,14 +197,10 @@ export const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAge
   return { bytes, answer: fromBinary(DeviceAgentConfigResponseSchema, base64Decode(bytes)) };
 };
 
-export interface ConfigReceiverParts {
-  disk: Disk;
-  wanted: Cell<Wanted>;
+export interface ConfigReceiverParts extends Pick<Context, 'disk' | 'wanted' | 'conditions' | 'log'> {
   layers: OwnLayers;
-  conditions: ConditionSet;
   /** Called with the secrets of the configuration before any of them could be logged. Undefined: no masking. */
   hide?: (secrets: readonly string[]) => void;
-  log: Log;
 }
 
 /** Accepts the management server's answers: sets the desired state and caches the answer on disk. */

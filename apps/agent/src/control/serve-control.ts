@@ -1,4 +1,4 @@
-import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
+import { changedOr, errorText, type Cell } from '@platform/kit';
 import type { AgentStatus } from '@platform/contract/machine/agent-status';
 import { readRecord } from '../server/record.ts';
 import type { Disk, OpenControl } from '../os/ports.ts';
@@ -7,14 +7,14 @@ import { listen } from './listen.ts';
 import { statusOf, type Reach } from './status.ts';
 import { unixSocket } from './unix-socket.ts';
 import type { AgentView } from './view.ts';
+import type { Context } from '../health/context.ts';
 
 /** Time for the answer to be sent. */
 const answerMs = 200;
 
 export const lastStatusFile = 'state/status.json';
 
-interface ControlParts {
-  root: string;
+interface ControlParts extends Pick<Context, 'root' | 'disk' | 'clock' | 'log'> {
   /** Left out: a Unix socket below the root. */
   open: OpenControl | undefined;
   /** What the running tasks show: it changes with the credentials. */
@@ -23,9 +23,6 @@ interface ControlParts {
   reloadCredentials: () => Promise<boolean>;
   /** Starts provisioning; false: this agent does not manage the networks of its machine. */
   provision: () => boolean;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
 }
 
 /**

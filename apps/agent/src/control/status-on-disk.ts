@@ -3,11 +3,11 @@ import path from 'node:path';
 import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract/machine/agent-status';
 import { shortestSecret } from '@platform/contract/config/secrets';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine-server/machine-server';
-import { createLog, type Clock } from '@platform/kit';
+import { createLog } from '@platform/kit';
 import { isAlive, readJson, readText } from '@platform/kit/node';
 import { lastStatusFile } from './serve-control.ts';
 import { badReport, exitReport, timeText, trialReport } from './status.ts';
-import type { Disk, FileSystem } from '../os/ports.ts';
+import type { FileSystem } from '../os/ports.ts';
 import { thisHost } from '../os/host.ts';
 import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
 import { reportedLines } from '../state/exit-reason.ts';
@@ -16,6 +16,7 @@ import { Mask } from '../logs/mask.ts';
 import { Exits } from '../versions/trial-exits.ts';
 import { idOfTarget, linkPath, statePath, type Program } from '../versions/layout.ts';
 import { readBadLines, readTrialLine } from '../state/trial-file.ts';
+import type { Context } from '../health/context.ts';
 
 /**
  * The status of a machine whose agent does not run: from the links, the trial and quarantine files, and its last
@@ -28,11 +29,8 @@ export async function statusOnDisk({
   clock,
   credentialsFile = '/etc/platform.json',
   previousRun = async () => noPreviousRun,
-}: {
-  root: string;
+}: Pick<Context, 'root' | 'disk' | 'clock'> & {
   files: Pick<FileSystem, 'readlink'>;
-  disk: Disk;
-  clock: Clock;
   credentialsFile?: string;
   previousRun?: () => Promise<PreviousRun>;
 }): Promise<AgentStatus> {

@@ -7,6 +7,8 @@ import type {
   ProgramReport,
   SliceReport,
   StatusCondition,
+  PackageStatus,
+  PackageUpgradeReport,
 } from '@platform/contract/machine/agent-status';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
@@ -22,10 +24,9 @@ import {
 } from '../state/state.ts';
 import { deriveConditions, isRestartNeeded, type Condition } from '../health/conditions.ts';
 import type { Self } from '../link/request.ts';
-import type { SystemStatus } from '../system/system-status.ts';
-import { packageStatus } from './package-status.ts';
-import type { NetworkRow } from '../network/network-rows.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { SystemStatus, PackageUpgrade } from '../system/system-status.ts';
+import type { NetworkRow } from '../network/rows/network-rows.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Trial } from '../state/trial-file.ts';
 
 /** Since when the management server is reachable, or is not. Times in ms since 1970. */
@@ -310,3 +311,35 @@ export const exitReport = (
   lines: [...lines],
   since: sinceTextOf(sinceOf(sinceWall)),
 });
+
+const upgradeOf = ({ name, from, to, isSecurity }: PackageUpgrade): PackageUpgradeReport => ({
+  package: name,
+  from,
+  to,
+  is_security: isSecurity,
+});
+
+/** The packages of the operating system for the status. */
+export function packageStatus(
+  { hasApt, waiting, lastRun: run, reboot, rebootWait, task, why }: SystemStatus,
+  sinceText: (noted: number) => string | null,
+): PackageStatus {
+  return {
+    has_apt: hasApt,
+    waiting_count: waiting.length,
+    security_count: waiting.filter(({ isSecurity }) => isSecurity).length,
+    waiting: waiting.map(upgradeOf),
+    last_run: run
+      ? {
+          started: sinceText(run.startedWall),
+          ended: run.endedWall === undefined ? null : sinceText(run.endedWall),
+          command: run.command,
+          packages: run.packages.map(upgradeOf),
+          problem: run.problem,
+        }
+      : null,
+    reboot: reboot ? { since: sinceText(reboot.sinceWall), causes: [...reboot.causes], wait: rebootWait } : null,
+    task,
+    why,
+  };
+}

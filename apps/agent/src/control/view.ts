@@ -1,27 +1,21 @@
 import type { Cell, Clock } from '@platform/kit';
-import type { Actual, Wanted } from '../state/state.ts';
 import type { SystemStatus } from '../system/system-status.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import type { Self } from '../link/request.ts';
 import type { Spool } from '../logs/spool.ts';
-import type { ConditionSet } from '../health/condition-set.ts';
 import type { Operator } from '../versions/operator.ts';
+import type { Context } from '../health/context.ts';
 
 /** What the control socket shows and controls of a running agent. */
-export interface AgentView {
+export interface AgentView extends Pick<Context, 'root' | 'wanted' | 'actual' | 'isReached' | 'conditions'> {
   self: Self;
   appAddress: string;
-  root: string;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
-  isReached: Cell<boolean>;
   /** What the agent does with the network; undefined: it does not manage it. */
   network: Cell<NetworkStatus | undefined>;
   /** The packages of the operating system; undefined: not known. */
   systemStatus: Cell<SystemStatus | undefined>;
   /** Undefined: without credentials no lines wait for upload. */
   spool: Spool | undefined;
-  conditions: ConditionSet;
   /** Its wall time is that of the management server where the clock of the machine is wrong. */
   clock: Clock;
   /** Corrects a recorded time if the clock was set since; undefined: unknown. */

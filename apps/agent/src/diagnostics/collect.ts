@@ -125,13 +125,8 @@ const maskedText = (mask: Mask, text: string): string =>
     .join('\n');
 
 /** Finds all secrets, and the configuration, which contains some of them. */
-async function readSecrets({
-  root,
-  credentialsFile,
-  defaultsFile,
-  env,
-  system,
-}: CollectParts): Promise<{ mask: Mask; config: unknown }> {
+async function readSecrets(parts: CollectParts): Promise<{ mask: Mask; config: unknown }> {
+  const { root, credentialsFile, defaultsFile, env, system } = parts;
   const text = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const { value } = await readChecked(fileDisk(system.files(root)), cacheFile, cachedAnswer).catch(() => ({
     value: undefined,

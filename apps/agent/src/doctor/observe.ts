@@ -29,13 +29,10 @@ const answerMs = 15_000;
 
 /** Inspects everything and changes nothing. */
 export async function observe(
-  {
-    root,
-    credentialsFile,
-    env,
-  }: { root: string; credentialsFile: string; env: Readonly<Record<string, string | undefined>> },
+  of: { root: string; credentialsFile: string; env: Readonly<Record<string, string | undefined>> },
   { system, clock }: { system: System; clock: Clock; log: Log },
 ): Promise<Observations> {
+  const { root, credentialsFile, env } = of;
   const at = (...names: string[]) => path.join(root, ...names);
   const files = system.files(root);
   const credentials = await findCredentials(credentialsFile).catch(() => ({ at: 'closed' }) as const);

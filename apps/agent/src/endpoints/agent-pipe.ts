@@ -1,13 +1,13 @@
 import { Cell, type Clock } from '@platform/kit';
-import { boundedLines } from '../network/bounded-lines.ts';
+import { boundedLines } from '../network/endpoints/bounded-lines.ts';
 import type {
   FromEndpoints,
   ProvisioningView,
   Submission,
   SubmissionAnswer,
   ToEndpoints,
-} from '../network/provisioning-view.ts';
-import { rateLimit } from '../network/rate-limit.ts';
+} from '../network/endpoints/provisioning-view.ts';
+import { rateLimit } from '../network/endpoints/rate-limit.ts';
 
 /** What the endpoints use of the agent. */
 export interface AgentPipe {

@@ -1,4 +1,4 @@
-import type { AttemptResult, ProvisioningAttempt } from '../network/provisioning-view.ts';
+import type { AttemptResult, ProvisioningAttempt } from '../network/endpoints/provisioning-view.ts';
 
 /** What a result means for the user who entered the network, and what to do. */
 const advice: Readonly<Record<AttemptResult, readonly [what: string, todo: string]>> = {

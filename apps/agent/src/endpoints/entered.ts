@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { submissionProblem } from '../network/submission.ts';
-import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
+import { submissionProblem } from '../network/endpoints/submission.ts';
+import type { ProvisioningView, Submission } from '../network/endpoints/provisioning-view.ts';
 
 /** Networks that need no password. */
 const isOpen = (security: string): boolean => security === 'open' || security === 'owe';

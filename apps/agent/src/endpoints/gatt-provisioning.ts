@@ -4,7 +4,7 @@ import { constants, createHash, createPublicKey, type KeyObject, privateDecrypt,
 import type { BluetoothReadable, BluetoothWritable } from '@platform/contract/provisioning/bluetooth';
 import type { Clock } from '@platform/kit';
 import type { WriteRefusal } from '../os/bluetooth-port.ts';
-import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
+import type { ProvisioningView, Submission } from '../network/endpoints/provisioning-view.ts';
 import { credentialsText } from './credentials-text.ts';
 
 /** The bytes of a characteristic are limited by the Attribute Protocol. */

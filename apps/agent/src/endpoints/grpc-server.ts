@@ -6,7 +6,6 @@ import http2 from 'node:http2';
 import type { Socket } from 'node:net';
 import { connectCode, errorTable, PlatformError } from '@platform/contract/errors/errors';
 import type { Clock } from '@platform/kit';
-import { MessageBuffer, frame } from './grpc-message.ts';
 
 /** One call: message in, message out. @throws PlatformError or GrpcFailure: what the client receives */
 export type Unary = (message: Uint8Array) => Promise<Uint8Array>;
@@ -208,3 +207,56 @@ const percentEncoded = (text: string): string =>
         : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
     )
     .join('');
+
+const headBytes = 5;
+
+/** A gRPC message with its header: no compression, length. */
+function frame(message: Uint8Array): Buffer {
+  const framed = Buffer.alloc(headBytes + message.length);
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, headBytes);
+  return framed;
+}
+
+/**
+ * The one message of a unary request. It takes memory once its announced length is known and within the limit: a list
+ * of one-byte chunks would take 100 times their size.
+ */
+class MessageBuffer {
+  readonly #head = Buffer.alloc(headBytes);
+  readonly #limitBytes: number;
+  #body: Uint8Array | undefined;
+  #size = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** @throws PlatformError MESSAGE_TOO_LARGE, INVALID_MESSAGE, UNSUPPORTED */
+  push(chunk: Uint8Array): void {
+    const toHead = chunk.subarray(0, Math.max(0, headBytes - this.#size));
+    this.#head.set(toHead, Math.min(this.#size, headBytes));
+    this.#size += toHead.length;
+    if (this.#size < headBytes) return;
+    this.#body ??= this.#open();
+    const rest = chunk.subarray(toHead.length);
+    const at = this.#size - headBytes;
+    if (at + rest.length > this.#body.length)
+      throw new PlatformError('INVALID_MESSAGE', { problem: 'bytes follow the only message of the call' });
+    this.#body.set(rest, at);
+    this.#size += rest.length;
+  }
+
+  /** @throws PlatformError INVALID_MESSAGE: it is incomplete */
+  message(): Uint8Array {
+    if (this.#body && this.#size === headBytes + this.#body.length) return this.#body;
+    throw new PlatformError('INVALID_MESSAGE', { problem: 'it ends before its announced length' });
+  }
+
+  #open(): Uint8Array {
+    if (this.#head[0] !== 0) throw new PlatformError('UNSUPPORTED', { what: 'compressed messages' });
+    const length = this.#head.readUInt32BE(1);
+    if (length > this.#limitBytes) throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: this.#limitBytes });
+    return new Uint8Array(length);
+  }
+}

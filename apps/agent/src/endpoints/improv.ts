@@ -1,7 +1,7 @@
 // Improv via BLE, version 2.2 (https://www.improv-wifi.com/ble): state, device information and visible networks. Its
 // command with the WiFi password is refused: clients send it as plain bytes (decision 0054).
 import type { WifiSecurity } from '../os/network-port.ts';
-import type { ProvisioningView } from '../network/provisioning-view.ts';
+import type { ProvisioningView } from '../network/endpoints/provisioning-view.ts';
 
 const improvErrors = {
   none: 0,

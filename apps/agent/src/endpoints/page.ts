@@ -1,4 +1,4 @@
-import type { ProvisioningAttempt, ProvisioningView } from '../network/provisioning-view.ts';
+import type { ProvisioningAttempt, ProvisioningView } from '../network/endpoints/provisioning-view.ts';
 import { canJoin, pickOf } from './entered.ts';
 import { html, type Html } from './html.ts';
 import { attemptText } from './attempt-text.ts';

@@ -16,8 +16,8 @@ import {
 } from '@platform/contract/gen/platform/provisioning/v1/provisioning_pb';
 import { TimeoutError, within, type Clock } from '@platform/kit';
 import type { WifiSecurity } from '../os/network-port.ts';
-import type { ProvisioningView, Submission } from '../network/provisioning-view.ts';
-import { submissionProblem } from '../network/submission.ts';
+import type { ProvisioningView, Submission } from '../network/endpoints/provisioning-view.ts';
+import { submissionProblem } from '../network/endpoints/submission.ts';
 import { credentialsText } from './credentials-text.ts';
 import { GrpcFailure, type Unary } from './grpc-server.ts';
 import type { AgentPipe } from './agent-pipe.ts';

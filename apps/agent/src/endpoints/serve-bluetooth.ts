@@ -8,8 +8,8 @@ import {
 } from '@platform/contract/provisioning/bluetooth';
 import type { Clock } from '@platform/kit';
 import type { WriteRefusal } from '../os/bluetooth-port.ts';
-import type { ProvisioningView, ToEndpoints } from '../network/provisioning-view.ts';
-import { submissionProblem } from '../network/submission.ts';
+import type { ProvisioningView, ToEndpoints } from '../network/endpoints/provisioning-view.ts';
+import { submissionProblem } from '../network/endpoints/submission.ts';
 import { GattProvisioning, GattRefusal } from './gatt-provisioning.ts';
 import { ImprovCommands, improvCapabilities, improvError, improvServiceData, improvState } from './improv.ts';
 import { agentPipe, type AgentPipe } from './agent-pipe.ts';

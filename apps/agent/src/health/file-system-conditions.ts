@@ -1,21 +1,18 @@
 import type { ConditionData } from '@platform/contract/conditions/conditions';
-import { changedOr, type Cell, type Clock } from '@platform/kit';
+import { changedOr } from '@platform/kit';
 import type { Actual } from '../state/state.ts';
 import { startInodes } from '../os/mounts.ts';
 import type { FileSystemFacts } from '../os/ports.ts';
-import { clearCondition, setCondition, type ConditionSet } from './condition-set.ts';
+import { clearCondition, setCondition } from './condition-set.ts';
+import type { Context } from './context.ts';
 
 export const fileSystemLookMs = 60_000;
 const subject = 'file system';
 
 /** Keeps the conditions of the file system of the agent's folder: no space, no inodes, mounted noexec. */
 export async function watchFileSystem(
-  of: {
-    root: string;
+  of: Pick<Context, 'root' | 'actual' | 'conditions' | 'clock'> & {
     fileSystem: () => Promise<FileSystemFacts | undefined>;
-    actual: Cell<Actual>;
-    conditions: ConditionSet;
-    clock: Clock;
   },
   signal: AbortSignal,
 ): Promise<void> {

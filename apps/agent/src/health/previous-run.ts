@@ -1,6 +1,7 @@
-import { errorText, type Clock, type Log } from '@platform/kit';
-import type { BootReason, Device, Disk } from '../os/ports.ts';
+import { errorText } from '@platform/kit';
+import type { BootReason, Device } from '../os/ports.ts';
 import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
+import type { Context } from './context.ts';
 
 const file = 'state/run.json';
 const mostWords = 40;
@@ -52,12 +53,9 @@ const runOf = (value: unknown): Run => {
   };
 };
 
-interface RunParts {
-  disk: Disk;
+interface RunParts extends Pick<Context, 'disk' | 'clock' | 'log'> {
   runHistory: RunHistory;
   resetCause?: Device['resetCause'];
-  clock: Clock;
-  log: Log;
 }
 
 /**

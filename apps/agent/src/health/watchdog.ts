@@ -1,8 +1,9 @@
-import type { Cell, Clock, Log } from '@platform/kit';
+import type { Cell } from '@platform/kit';
 import type { Supervisor } from '../os/supervisor.ts';
 import type { HangDetector } from './hang-detector.ts';
 import type { Actual } from '../state/state.ts';
 import { versionOf } from '../state/state.ts';
+import type { Context } from './context.ts';
 
 /** Evidence that this version of the agent works. A version on trial needs it to pass the health check. */
 export interface AgentHealth {
@@ -15,18 +16,15 @@ export interface AgentHealth {
 export const initialHealth: AgentHealth = { isReady: false, ticks: 0 };
 const provenTicks = 3;
 
-export interface WatchdogParts {
+export interface WatchdogParts extends Pick<Context, 'actual' | 'clock' | 'log'> {
   supervisor: Supervisor;
   hangDetector: HangDetector;
   health: Cell<AgentHealth>;
-  actual: Cell<Actual>;
   /** The agent supervises the machine server: it adopted a running one, or none was running. */
   isSupervising: Cell<boolean>;
   /** Private memory of this process in bytes; undefined: unknown. */
   ownMemory: () => number | undefined;
   memoryLimitBytes: number;
-  clock: Clock;
-  log: Log;
 }
 
 const standardPeriodMs = 20_000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { exposedOf } from './exposed.ts';
+import { exposedOf } from './look.ts';
 
 test('what others may change is found, in folders above and behind links, too', async () => {
   await using folder = await tempFolder();

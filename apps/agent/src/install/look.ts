@@ -10,7 +10,6 @@ import { agentUnit } from './unit.ts';
 import { Inspector, refusalOf } from '../versions/inspect.ts';
 import { programStore } from '../versions/program-store.ts';
 import { findCredentials } from './fetch-credentials.ts';
-import { exposedOf } from './exposed.ts';
 import type { Candidate, Exposed, Facts, FoundFile, OtherAgent } from './facts.ts';
 import type { System } from '../os/ports.ts';
 
@@ -154,4 +153,28 @@ async function wordSize(files: readonly string[]): Promise<32 | 64 | undefined> 
     }
   }
   return undefined;
+}
+
+const [writableByOthers, writableByGroup] = [0o002, 0o020];
+const sticky = 0o1000;
+
+/**
+ * Finds which of this path and its parents other users than root and the current one can change. In a sticky folder
+ * such as /tmp, users cannot replace the files of others.
+ */
+export async function exposedOf(target: string): Promise<Exposed[]> {
+  const found: Exposed[] = [];
+  let at = await realpath(target).catch(() => target); // root will create what does not exist yet
+  for (;;) {
+    const entry = await stat(at).catch(() => undefined);
+    const isOurs = entry?.uid === 0 || entry?.uid === process.getuid?.();
+    const others = entry?.gid === 0 ? writableByOthers : writableByOthers | writableByGroup;
+    const isOpen = entry && (entry.mode & others) !== 0 && !(entry.isDirectory() && entry.mode & sticky);
+    if (entry && (!isOurs || isOpen)) {
+      found.push({ path: at, because: `owner ${entry.uid}, mode ${(entry.mode & 0o7777).toString(8)}` });
+    }
+    const parent = path.dirname(at);
+    if (parent === at) return found;
+    at = parent;
+  }
 }

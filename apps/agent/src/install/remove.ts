@@ -6,10 +6,10 @@ import { errorText } from '@platform/kit';
 import { agentUnit, serverUnit } from './unit.ts';
 import { readChanges } from './changes.ts';
 import { managedFilesOnDisk } from '../os/managed-files-on-disk.ts';
-import { journaldFile } from '../system/journald-limits.ts';
+import { journaldFile } from '../system/journald.ts';
 import { restorePathState } from '../os/path-state.ts';
 import { spoolFolder } from '../logs/spool-segments.ts';
-import type { HandedOver } from '../network/hand-over.ts';
+import type { HandedOver } from '../network/profiles/hand-over.ts';
 import { sampleFolder } from '../samples/sample-spool.ts';
 
 /** Everything that agent and server create below the root. */

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { Cell, createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
-import type { LinkStatus } from '../network/connection-history.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { LinkStatus } from '../network/rows/connection-history.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import { countArrivals } from './arrivals.ts';
 import { poll, type PollParts } from './poll.ts';
 

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { Cell, Clock } from '@platform/kit';
-import type { NetworkStatus } from '../network/network-status.ts';
-import { rateLimit } from '../network/rate-limit.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
+import { rateLimit } from '../network/endpoints/rate-limit.ts';
 
 /** A link that comes and goes causes at most five requests at once, then one a minute. */
 const limit = { burst: 5, perSecond: 1 / 60 };

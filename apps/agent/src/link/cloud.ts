@@ -16,7 +16,6 @@ import type { MachineCredentials } from '@platform/contract/machine-server/machi
 import { PlatformError } from '@platform/contract/errors/errors';
 import { Cell, errorText, TimeoutError, within, type Clock } from '@platform/kit';
 import { linkProblemIn } from './link.ts';
-import { tokenCache, withToken } from './token.ts';
 import { clearCondition, setErrorCondition, type ConditionSet } from '../health/condition-set.ts';
 import { linkCodes } from '../health/link-codes.ts';
 
@@ -169,3 +168,57 @@ function isAnswer(error: unknown): boolean {
 /** The server does not know this machine (any more), or its secret was replaced. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof ConnectError && [Code.Unauthenticated, Code.PermissionDenied, Code.NotFound].includes(error.code);
+
+/** The token of this machine, shared by all callers. */
+interface TokenCache {
+  /** The token, fetched if there is none. A failed fetch rejects the current callers; later ones fetch again. */
+  current(): Promise<string>;
+  /** Forgets this token: the server no longer accepts it. */
+  discard(used: Promise<string>): void;
+}
+
+/** @param fetchToken - has no signal of a caller: aborting the first caller must not fail the others. */
+function tokenCache(fetchToken: () => Promise<string>): TokenCache {
+  let token: Promise<string> | undefined;
+  const discard = (used: Promise<string>): void => {
+    if (token === used) token = undefined;
+  };
+  return {
+    current() {
+      if (token === undefined) {
+        const fetched = fetchToken();
+        token = fetched;
+        fetched.catch(() => discard(fetched));
+      }
+      return token;
+    },
+    discard,
+  };
+}
+
+/** Makes a call with the token, and once more with a new one if the server no longer accepts it. */
+async function withToken<T>(tokens: TokenCache, signal: AbortSignal, call: (token: string) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const used = tokens.current();
+    const token = await unlessAborted(used, signal);
+    try {
+      return await call(token);
+    } catch (error) {
+      const isStale = error instanceof ConnectError && error.code === Code.Unauthenticated;
+      if (isStale) tokens.discard(used);
+      if (!isStale || attempt > 1) throw error;
+    }
+  }
+}
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -4,12 +4,13 @@ import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import { parseCredentials, type MachineCredentials } from '@platform/contract/machine-server/machine-server';
 import { parseSetUpText, readSetUpCode, setUpTextProblem } from '@platform/contract/provisioning/set-up-code';
-import { Cell, errorText, type Clock, type Log } from '@platform/kit';
+import { Cell, errorText, oneAtATime } from '@platform/kit';
 import { atomicWrite, readText } from '@platform/kit/node';
-import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { clearCondition, setCondition } from '../health/condition-set.ts';
 import type { FileWatch } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
 import type { SetUpCode } from './set-up-code.ts';
+import type { Context } from '../health/context.ts';
 
 const limitBytes = 64 * 2 ** 10;
 /** A program that writes the file in several steps needs less time. */
@@ -26,15 +27,12 @@ type TakenCredentials = { ok: true } | { ok: false; code: ErrorCode; text: strin
 
 type Content = { ok: true; text: string; value: MachineCredentials } | { ok: false; problem: string; isThere: boolean };
 
-interface CredentialsParts {
+interface CredentialsParts extends Pick<Context, 'conditions' | 'clock' | 'log'> {
   file: string;
   /** Path of the copy of the last valid file. */
   copy: string;
   /** Set-up codes that a user enters in place of credentials; absent: not supported. */
   setUpCode?: SetUpCode;
-  conditions: ConditionSet;
-  clock: Clock;
-  log: Log;
 }
 
 /** Equal for credentials with the same content. */
@@ -47,16 +45,23 @@ export const markOf = (credentials: MachineCredentials): string =>
  */
 export class Credentials {
   readonly #parts: CredentialsParts;
-  readonly #found = new Cell<FoundCredentials | undefined>(undefined);
+  /** The credentials in use; undefined: there are none. Only this class sets it. */
+  readonly found = new Cell<FoundCredentials | undefined>(undefined);
+  /**
+   * This machine has credentials, and the management server has not refused them; or it has a set-up code for them. Only
+   * this class sets it.
+   */
+  readonly hasCredentials = new Cell(false);
+  /** The credentials in use, if the management server never accepted them. Only this class sets it. */
+  readonly unproven = new Cell<FoundCredentials | undefined>(undefined);
   readonly #noCode = new Cell<object | undefined>(undefined);
-  readonly #has = new Cell(false);
-  readonly #unproven = new Cell<FoundCredentials | undefined>(undefined);
   /** Mark of the credentials that the management server accepted last; undefined: none yet, or not read yet. */
   #proven: string | undefined;
   #isRefused = false;
   #isUseless = false;
   #logged = '';
-  #work: Promise<unknown> = Promise.resolve();
+  /** Two readers at once could use an older content after a newer one. */
+  readonly #oneAtATime = oneAtATime();
 
   constructor(parts: CredentialsParts) {
     this.#parts = parts;
@@ -64,29 +69,6 @@ export class Credentials {
 
   get file(): string {
     return this.#parts.file;
-  }
-
-  /** The credentials in use; undefined: there are none. Only this class sets it. */
-  get found(): Cell<FoundCredentials | undefined> {
-    return this.#found;
-  }
-
-  /**
-   * This machine has credentials, and the management server has not refused them; or it has a set-up code for them. Only
-   * this class sets it.
-   */
-  get hasCredentials(): Cell<boolean> {
-    return this.#has;
-  }
-
-  /** The credentials in use, if the management server never accepted them. Only this class sets it. */
-  get unproven(): Cell<FoundCredentials | undefined> {
-    return this.#unproven;
-  }
-
-  /** The management server accepted credentials of this machine before. */
-  get hasProof(): boolean {
-    return this.#proven !== undefined;
   }
 
   /** Whether the unproven credentials are given up: others may be entered in their place. */
@@ -102,7 +84,7 @@ export class Credentials {
   /** Records whether the management server refused a call with the credentials in use, or accepted one. */
   refused(isRefused: boolean): void {
     this.#isRefused = isRefused;
-    if (!isRefused && this.#unproven.get()) this.#prove();
+    if (!isRefused && this.unproven.get()) this.#prove();
     this.#update();
   }
 
@@ -142,7 +124,7 @@ export class Credentials {
         code: error.code,
         text: `${error.what} ${error.remedy}`,
       });
-      const now = this.#found.get()?.credentials;
+      const now = this.found.get()?.credentials;
       const isReplaced = this.#isRefused || this.#isUseless || now?.partId === replaces;
       const isInUse = now !== undefined && !isReplaced;
       const notStored = (error: unknown): TakenCredentials =>
@@ -175,7 +157,7 @@ export class Credentials {
   split(code: string): Promise<void> {
     return this.#oneAtATime(async () => {
       const { setUpCode, log } = this.#parts;
-      const now = this.#found.get()?.credentials;
+      const now = this.found.get()?.credentials;
       const letters = readSetUpCode(code);
       if (!now || !setUpCode || letters === undefined) return;
       const { appAddress, partId, authority } = now;
@@ -206,7 +188,7 @@ export class Credentials {
 
   async #reload(signal?: AbortSignal): Promise<boolean> {
     const { file, copy, clock, log } = this.#parts;
-    const before = this.#found.get();
+    const before = this.found.get();
     this.#proven ??= await readFile(proofOf(copy), 'utf8').catch(() => undefined);
     let content = await contentOf(file);
     if (!content.ok && before && !signal?.aborted) {
@@ -235,24 +217,24 @@ export class Credentials {
   }
 
   #use(credentials: MachineCredentials, file: string): boolean {
-    const before = this.#found.get();
+    const before = this.found.get();
     const isOther = before === undefined || markOf(before.credentials) !== markOf(credentials);
     if (isOther) this.#isRefused = false;
     if (isOther) this.#isUseless = false;
-    if (isOther || before.file !== file) this.#found.set({ credentials, file });
-    this.#unproven.set(markOf(credentials) === this.#proven ? undefined : this.#found.get());
+    if (isOther || before.file !== file) this.found.set({ credentials, file });
+    this.unproven.set(markOf(credentials) === this.#proven ? undefined : this.found.get());
     this.#update();
     return isOther;
   }
 
   /** Best effort: without the record, the next agent waits for an answer again. */
   #prove(): void {
-    const now = this.#found.get();
+    const now = this.found.get();
     if (!now) return;
     const { copy, log } = this.#parts;
     this.#proven = markOf(now.credentials);
     this.#isUseless = false;
-    this.#unproven.set(undefined);
+    this.unproven.set(undefined);
     const mark = this.#proven;
     void this.#oneAtATime(() =>
       atomicWrite(proofOf(copy), mark, { mode: 0o600 }).catch((error: unknown) =>
@@ -262,8 +244,8 @@ export class Credentials {
   }
 
   #update(): void {
-    const isInUse = this.#found.get() !== undefined && !this.#isRefused;
-    this.#has.set(isInUse || this.#parts.setUpCode?.pending.get() !== undefined);
+    const isInUse = this.found.get() !== undefined && !this.#isRefused;
+    this.hasCredentials.set(isInUse || this.#parts.setUpCode?.pending.get() !== undefined);
   }
 
   #report(
@@ -279,13 +261,6 @@ export class Credentials {
     if (code === undefined || !isNew) return;
     setCondition(conditions, code, of, { sinceWall: clock.wall() });
     log.error(logTexts[code], { ...of, remedy: conditionOf(code, of).remedy });
-  }
-
-  /** Two readers at once could use an older content after a newer one. */
-  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#work.then(work);
-    this.#work = result.catch(() => {});
-    return result;
   }
 }
 

@@ -11,9 +11,9 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Cell, createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
-import type { LinkStatus } from '../network/connection-history.ts';
-import type { NetworkRow } from '../network/network-rows.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { LinkStatus } from '../network/rows/connection-history.ts';
+import type { NetworkRow } from '../network/rows/network-rows.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
 import { networkReport } from './network-report.ts';
 import { report, type ReportParts } from './report.ts';

@@ -10,9 +10,9 @@ import {
   networkModes,
   networkRowStates,
 } from '@platform/contract/machine/network-states';
-import type { LinkStatus } from '../network/connection-history.ts';
-import { mostRows, steadyRows, type NetworkRow } from '../network/network-rows.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { LinkStatus } from '../network/rows/connection-history.ts';
+import { mostRows, steadyRows, type NetworkRow } from '../network/rows/network-rows.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 
 /** A host with containers has one device for each of them. */
 const mostLinks = 8;

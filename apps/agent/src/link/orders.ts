@@ -1,9 +1,9 @@
-import type { Cell, Clock, Log } from '@platform/kit';
+import { type Clock, changedOr } from '@platform/kit';
 import { errorText } from '@platform/kit';
 import { fileProblem } from '../os/file-problem.ts';
-import type { Disk } from '../os/ports.ts';
-import type { Actual, OrderKind, OrderStatus, Wanted } from '../state/state.ts';
+import type { OrderKind, OrderStatus } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import type { Context } from '../health/context.ts';
 
 const stateFile = 'state/orders.json';
 /** A device that has not gone down by then does not reboot. */
@@ -17,17 +17,12 @@ export interface OrderActions {
   reboot?: (() => Promise<void>) | undefined;
 }
 
-export interface OrderParts {
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
+export interface OrderParts extends Pick<Context, 'wanted' | 'actual' | 'disk' | 'clock' | 'log'> {
   actions: OrderActions;
   /** Names this run of the agent; another one after each start. */
   run: string;
   /** Names this run of the operating system; empty: unknown. */
   boot: string;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
 }
 
 /** An order, and in which run it was begun. */
@@ -63,11 +58,7 @@ export async function carryOutOrders(parts: OrderParts, signal: AbortSignal): Pr
       show(orders, parts);
     }
     if (wanted.get() !== now) continue;
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    const leftMs = untilOverdue(orders, clock);
-    await Promise.race([wanted.changed(over), ...(leftMs === undefined ? [] : [clock.sleep(leftMs, over)])]);
-    turn.abort();
+    await changedOr(wanted, untilOverdue(orders, clock), clock, signal);
     orders = await overdue(orders, parts);
     show(orders, parts);
   }
@@ -136,13 +127,13 @@ async function act(kind: OrderKind, kept: Kept, { actions, clock, log }: OrderPa
 }
 
 /** Ms until a begun reboot has failed; undefined: none is begun. */
-function untilOverdue({ reboot }: Orders, clock: Clock): number | undefined {
-  return reboot?.at === 'begun' ? Math.max(0, reboot.sinceWall + rebootMs - clock.wall()) : undefined;
+function untilOverdue({ reboot }: Orders, clock: Clock): number {
+  return reboot?.at === 'begun' ? Math.max(0, reboot.sinceWall + rebootMs - clock.wall()) : Infinity;
 }
 
 async function overdue(orders: Orders, parts: OrderParts): Promise<Orders> {
   const { reboot } = orders;
-  if (reboot?.at !== 'begun' || (untilOverdue(orders, parts.clock) ?? 1) > 0) return orders;
+  if (reboot?.at !== 'begun' || untilOverdue(orders, parts.clock) > 0) return orders;
   const reason = 'The operating system accepted the reboot, and did not go down within 5 minutes.';
   const next: Orders = { ...orders, reboot: { ...reboot, at: 'failed', reason, sinceWall: parts.clock.wall() } };
   await write(next, parts);

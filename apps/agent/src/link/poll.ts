@@ -14,13 +14,13 @@ import {
 } from '@platform/kit';
 import { unlessArrival } from './arrivals.ts';
 import { isRefused, type Cloud } from './cloud.ts';
-import type { Actual } from '../state/state.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { SampleSender } from '../samples/sample-sender.ts';
 import type { ConditionSet } from '../health/condition-set.ts';
 import { isLinkCode } from '../health/link-codes.ts';
+import type { Context } from '../health/context.ts';
 
 /** What the checks report about a requested restart of the machine server. */
 export interface RestartNotice {
@@ -36,21 +36,17 @@ const restartStates: Readonly<Record<RestartRequest, string>> = {
   [RestartRequest.WAITING]: 'waiting',
 };
 
-export interface PollParts {
+export interface PollParts extends Pick<Context, 'isReached' | 'clock' | 'log' | 'random'> {
   cloud: Cloud;
   configReceiver: ConfigReceiver;
   request: () => RequestParts;
   /** Absent: this machine takes no samples. */
   samples?: Pick<SampleSender, 'next'> | undefined;
-  isReached: Cell<boolean>;
   /** Counts the networks that this machine has come to. */
   arrivals: Cell<number>;
   restartNotice: Cell<RestartNotice | undefined>;
-  clock: Clock;
-  log: Log;
   /** Gets a debug line for each iteration. */
   passes: Log;
-  random: () => number;
 }
 
 interface CheckResult {
@@ -203,27 +199,14 @@ export async function logConnection(
  * restart, it is fetched then. Otherwise it is polled at the server's interval.
  */
 export async function pollRestart(
-  {
-    cloud,
-    restarts,
-    actual,
-    isReached,
-    restartNotice,
-    clock,
-    log,
-    random,
-  }: {
+  of: Pick<Context, 'actual' | 'isReached' | 'clock' | 'log' | 'random'> & {
     cloud: Cloud;
     restarts: Cell<number>;
-    actual: Cell<Actual>;
-    isReached: Cell<boolean>;
     restartNotice: Cell<RestartNotice | undefined>;
-    clock: Clock;
-    log: Log;
-    random: () => number;
   },
   signal: AbortSignal,
 ): Promise<void> {
+  const { cloud, restarts, actual, isReached, restartNotice, clock, log, random } = of;
   let failures = 0;
   let heard = 0;
   let due = clock.now() + firstPollMs;

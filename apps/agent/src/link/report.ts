@@ -1,15 +1,15 @@
-import { Cell, errorText, within, type Clock, type Log } from '@platform/kit';
+import { Cell, errorText, within, type Log, changedOr } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import type { Cloud } from './cloud.ts';
 import type { Condition } from '../health/conditions.ts';
 import type { ConfigReceiver } from '../config/config-receiver.ts';
 import { backOff } from './pause.ts';
 import { reportOf, requestOf, type Self } from './request.ts';
-import type { ConditionSet } from '../health/condition-set.ts';
 import type { SystemStatus } from '../system/system-status.ts';
 import type { HostFacts } from '../os/ports.ts';
-import type { NetworkStatus } from '../network/network-status.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
 import { isSameNetwork, NetworkReportLimit } from './network-report.ts';
+import type { Context } from '../health/context.ts';
 
 const gatherMs = 300;
 /** The server extrapolates uptimes itself; repeating covers reports that it lost. */
@@ -21,13 +21,13 @@ const factsMs = 1_000;
 /** How often facts of the system that may change while the agent runs are compared. */
 export const hostLookMs = 60_000;
 
-export interface ReportParts {
+export interface ReportParts extends Pick<
+  Context,
+  'wanted' | 'actual' | 'conditions' | 'isReached' | 'clock' | 'log' | 'random'
+> {
   cloud: Cloud;
   configReceiver: ConfigReceiver;
   self: Self;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
-  conditions: ConditionSet;
   /** Absent: nothing watches the network. */
   network?: Cell<NetworkStatus | undefined>;
   /** Absent: nothing watches the packages of the operating system. */
@@ -38,12 +38,8 @@ export interface ReportParts {
   asked?: Cell<number>;
   /** Converts a stored time by the current clock; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
-  isReached: Cell<boolean>;
-  clock: Clock;
-  log: Log;
   /** Gets a debug line for each iteration. */
   passes: Log;
-  random: () => number;
 }
 
 /** The state of the last accepted report. */
@@ -105,7 +101,7 @@ export async function report(parts: ReportParts, signal: AbortSignal): Promise<v
     const end = clock.now() + reportRepeatMs;
     while (isSame() && networkWait() > 0 && clock.now() < end && !signal.aborted) {
       const ms = Math.min(end - clock.now(), networkWait(), hostLookMs);
-      await anyChanged([wanted, actual, conditions, received, network, system, asked], ms, clock, signal);
+      await changedOr([wanted, actual, conditions, received, network, system, asked], ms, clock, signal);
     }
     await clock.sleep(gatherMs, signal); // changes come in bursts
   }
@@ -162,16 +158,4 @@ async function sendReport(parts: ReportParts, last: LastReport, signal: AbortSig
 async function readFacts({ hostFacts, clock }: ReportParts): Promise<HostFacts | undefined> {
   if (!hostFacts) return undefined;
   return within(factsMs, { what: 'reading the facts of this machine', clock }, hostFacts).catch(() => undefined);
-}
-
-async function anyChanged(
-  cells: readonly Cell<unknown>[],
-  ms: number,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  const turn = new AbortController();
-  const over = AbortSignal.any([turn.signal, signal]);
-  await Promise.race([clock.sleep(ms, over), ...cells.map((cell) => cell.changed(over))]);
-  turn.abort();
 }

@@ -1,4 +1,4 @@
-import { serverStates, sliceStates, updateStates } from '@platform/contract/machine/program-states';
+import { serverStates, sliceStates, updateStates, bootReasons } from '@platform/contract/machine/program-states';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
@@ -10,13 +10,14 @@ import {
   Severity,
   type AgentReportSchema,
   type DeviceDefaultsSchema,
+  type DiskFactsSchema,
+  type HostFactsSchema,
+  type SystemReportSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { NetworkStatus } from '../network/network-status.ts';
-import type { Host, HostFacts } from '../os/ports.ts';
+import type { NetworkStatus } from '../network/rows/network-status.ts';
+import type { Host, HostFacts, DiskFacts } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/machine-server/resources';
-import type { SystemStatus } from '../system/system-status.ts';
-import { factsReport } from './facts-report.ts';
-import { systemReport } from './system-report.ts';
+import type { SystemStatus, PackageUpgrade } from '../system/system-status.ts';
 import { networkReport } from './network-report.ts';
 import type { RestartDecision } from '../state/may-restart.ts';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
@@ -266,5 +267,68 @@ export function reportOf(
     ...(system && { system: systemReport(system) }),
     ...(facts && { facts: factsReport(facts) }),
     ...ordersAndDefaults(self, actual, sinceOf),
+  };
+}
+
+// The hardware and the operating system of this machine as the management server gets them.
+
+export function factsReport(of: HostFacts): MessageInitShape<typeof HostFactsSchema> {
+  const { memoryBytes, disk, uptimeSeconds, bootReason, ...facts } = of;
+  return {
+    ...facts,
+    ...(memoryBytes !== undefined && { memoryBytes: BigInt(memoryBytes) }),
+    ...(disk && { disk: diskReport(disk) }),
+    ...(uptimeSeconds !== undefined && { uptime: durationFromMs(Math.round(uptimeSeconds * 1000)) }),
+    ...(bootReason && { bootReason: bootReasons[bootReason].wire }),
+  };
+}
+
+const diskReport = ({ inodes, freeInodes, ...disk }: DiskFacts): MessageInitShape<typeof DiskFactsSchema> => ({
+  ...disk,
+  sizeBytes: BigInt(disk.sizeBytes),
+  freeBytes: BigInt(disk.freeBytes),
+  ...(inodes !== undefined && { inodes: BigInt(inodes), freeInodes: BigInt(freeInodes ?? 0) }),
+});
+
+// The operating system of this machine as the management server gets it.
+
+const mostPackages = 50;
+const mostCauses = 20;
+
+const time = (wall: number | undefined) => (wall === undefined ? undefined : timestampFromMs(Math.round(wall)));
+
+const upgradeOf = ({ name, from, to, isSecurity }: PackageUpgrade) => ({
+  package: name,
+  fromVersion: from,
+  toVersion: to,
+  isSecurity,
+});
+
+function systemReport(status: SystemStatus): MessageInitShape<typeof SystemReportSchema> {
+  const { waiting, lastRun: run, reboot } = status;
+  const ended = time(run?.endedWall);
+  return {
+    waitingCount: waiting.length,
+    securityCount: waiting.filter(({ isSecurity }) => isSecurity).length,
+    waiting: waiting.slice(0, mostPackages).map(upgradeOf),
+    ...(run && {
+      lastRun: {
+        started: timestampFromMs(run.startedWall),
+        ...(ended && { ended }),
+        command: run.command.slice(0, 300),
+        packages: run.packages.slice(0, mostPackages).map(upgradeOf),
+        packageCount: run.packages.length,
+        problem: run.problem.slice(0, 300),
+      },
+    }),
+    rebootNeeded: reboot !== undefined,
+    ...(reboot && {
+      rebootNeededSince: timestampFromMs(reboot.sinceWall),
+      rebootCauses: reboot.causes.slice(0, mostCauses),
+    }),
+    rebootWait: status.rebootWait,
+    task: status.task,
+    why: status.why,
+    withoutApt: !status.hasApt,
   };
 }

@@ -13,12 +13,13 @@ import {
   redeemPath,
   type SetUpText,
 } from '@platform/contract/provisioning/set-up-code';
-import { Cell, changedOr, setIfDifferent, within, type Clock, type Log } from '@platform/kit';
+import { Cell, changedOr, setIfDifferent, within } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
-import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import { clearCondition, setCondition } from '../health/condition-set.ts';
 import { boundedText } from './bounded-text.ts';
 import { linkProblem } from './link.ts';
 import type { Connect } from './set-up-connection.ts';
+import type { Context } from '../health/context.ts';
 
 const code = 'SET_UP_CODE_INVALID';
 const waiting = 'SET_UP_CODE_WAITS';
@@ -46,12 +47,9 @@ type Redeemed = { is: 'credentials'; text: string } | { is: 'invalid' } | { is: 
 /** Stores the text of a credentials file. @param replaces - the part whose credentials it replaces, also if they are valid */
 type TakeText = (text: string, replaces: string | undefined) => Promise<string | undefined>;
 
-interface SetUpCodeParts {
+interface SetUpCodeParts extends Pick<Context, 'conditions' | 'clock' | 'log'> {
   /** Kept from its entry until the credentials are stored. */
   file: string;
-  conditions: ConditionSet;
-  clock: Clock;
-  log: Log;
   connect: Connect;
   /** Version of this agent. */
   version: string;
@@ -62,8 +60,10 @@ interface SetUpCodeParts {
 /** The set-up code that a user entered at this machine, until the machine has redeemed it for its credentials. */
 export class SetUpCode {
   readonly #parts: SetUpCodeParts;
-  readonly #pending = new Cell<PendingCode | undefined>(undefined);
-  readonly #entered = new Cell<PendingCode | undefined>(undefined);
+  /** Undefined: there is none, or it was redeemed or refused. Only this class sets it. */
+  readonly pending = new Cell<PendingCode | undefined>(undefined);
+  /** The same, if a user entered it: a machine without credentials waits for it. Only this class sets it. */
+  readonly entered = new Cell<PendingCode | undefined>(undefined);
   #refused = '';
   #logged = '';
 
@@ -71,21 +71,11 @@ export class SetUpCode {
     this.#parts = parts;
   }
 
-  /** Undefined: there is none, or it was redeemed or refused. Only this class sets it. */
-  get pending(): Cell<PendingCode | undefined> {
-    return this.#pending;
-  }
-
-  /** The same, if a user entered it: a machine without credentials waits for it. Only this class sets it. */
-  get entered(): Cell<PendingCode | undefined> {
-    return this.#entered;
-  }
-
   /** Reads what an earlier run or a command kept. */
   async load(): Promise<void> {
     const text = await readFile(this.#parts.file, 'utf8').catch(() => undefined);
     const kept = text === undefined ? undefined : parsePending(text);
-    const before = this.#pending.get();
+    const before = this.pending.get();
     if (kept?.device !== before?.device || kept?.code !== before?.code) this.#set(kept);
   }
 
@@ -102,7 +92,7 @@ export class SetUpCode {
    * @throws PlatformError SET_UP_CODE_INVALID
    */
   async redeemOnce(take: (text: string) => Promise<void>, signal: AbortSignal): Promise<string | undefined> {
-    const pending = this.#pending.get();
+    const pending = this.pending.get();
     const redeemed = pending && (await this.#redeem(pending, signal));
     if (!redeemed) return undefined;
     if (redeemed.is === 'later') return redeemed.problem;
@@ -114,7 +104,7 @@ export class SetUpCode {
 
   /** Stores a code before it is used. It replaces another one. */
   async keep(entered: SetUpText & Pick<PendingCode, 'replaces' | 'pem'>): Promise<void> {
-    const before = this.#pending.get();
+    const before = this.pending.get();
     const isSame = before?.code === entered.code && before.server === entered.server;
     if (isSame && before.authority === entered.authority) return;
     const pending = { ...entered, device: randomBytes(32).toString('base64url') };
@@ -127,7 +117,7 @@ export class SetUpCode {
 
   /** Stores a code that the management server sent, unless it has refused it before. */
   async keepSent(sent: SetUpText & { replaces: string; pem?: string }): Promise<void> {
-    if (sent.code === this.#refused || this.#pending.get()?.code === sent.code) return;
+    if (sent.code === this.#refused || this.pending.get()?.code === sent.code) return;
     this.#parts.log.warn('another computer uses the same credentials: this one becomes a machine of its own', {
       before: sent.replaces,
     });
@@ -135,8 +125,8 @@ export class SetUpCode {
   }
 
   #set(pending: PendingCode | undefined): void {
-    this.#pending.set(pending);
-    setIfDifferent(this.#entered, pending?.replaces === undefined ? pending : undefined);
+    this.pending.set(pending);
+    setIfDifferent(this.entered, pending?.replaces === undefined ? pending : undefined);
   }
 
   /**
@@ -147,10 +137,10 @@ export class SetUpCode {
   async run(take: TakeText, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     for (let failures = 0; !signal.aborted;) {
-      const pending = this.#pending.get();
+      const pending = this.pending.get();
       if (!pending) {
         failures = 0;
-        await this.#pending.changed(signal);
+        await this.pending.changed(signal);
         continue;
       }
       const redeemed = await this.#redeem(pending, signal);
@@ -160,7 +150,7 @@ export class SetUpCode {
       this.#report(problem, pending);
       const growingMs = Math.min(firstDelayMs * 2 ** failures++, longestDelayMs);
       const ms = redeemed.is === 'later' ? (redeemed.ms ?? growingMs) : growingMs;
-      await changedOr(this.#pending, ms, clock, signal);
+      await changedOr(this.pending, ms, clock, signal);
     }
   }
 
@@ -173,7 +163,7 @@ export class SetUpCode {
     const { conditions, clock, log } = this.#parts;
     const problem = redeemed.is === 'credentials' ? await take(redeemed.text, pending.replaces) : undefined;
     if (problem !== undefined) return problem;
-    if (this.#pending.get() !== pending) return undefined; // another one was entered meanwhile
+    if (this.pending.get() !== pending) return undefined; // another one was entered meanwhile
     await rm(this.#parts.file, { force: true });
     clearCondition(conditions, waiting);
     this.#set(undefined);

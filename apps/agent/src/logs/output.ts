@@ -7,6 +7,7 @@ import type { Floods } from './floods.ts';
 import { droppedLine } from './losses.ts';
 import type { SpoolWriter } from './spool-writer.ts';
 import type { Spool } from './spool.ts';
+import { parseSocketLine } from '@platform/contract/machine-server/log-socket';
 
 /** A log file that another program writes line by line. */
 export interface Output {
@@ -178,4 +179,20 @@ async function soon(work: Promise<unknown> | undefined, ms: number, clock: Clock
   ]);
   timer.abort();
   return isDone;
+}
+
+/** Parses a line that the machine server sent to the socket, as the relay stored it. */
+export function parseHandedOver(text: string): LogLine | undefined {
+  const line = parseSocketLine(text);
+  if (!line) return undefined;
+  const { time, level, logger, message, fields, caller, stack } = line;
+  return {
+    time,
+    level,
+    logger,
+    message,
+    fields: { ...fields },
+    ...(caller && { caller: { ...caller } }),
+    ...(stack !== undefined && { stack }),
+  };
 }

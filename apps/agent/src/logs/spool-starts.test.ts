@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { seededRandom } from '@platform/kit/testing';
 import { PowerCut, simDisk } from '../os/sim/disk.ts';
 import { SimFiles } from '../os/sim/files.ts';
+import { idBytes, newId } from '../os/fresh-id.ts';
 import { Spool, standardSpoolLimits } from './spool.ts';
 import { line, world, put } from '../../test/spool-world.ts';
 
@@ -38,6 +39,20 @@ test('one folder that is started twice, at once or one after the other, gives no
   }
   assert.ok([...keys.values()].every((texts) => texts.size === 1));
   assert.equal(keys.size, 1 + 3 * 2, 'the line of before once, and all lines of the three');
+});
+
+test('two machines that go on from one snapshot, with the same random bytes, give no identity to two lines', async () => {
+  const { files } = await world();
+  const random = new Uint8Array(idBytes).fill(7);
+  const [first, second] = await Promise.all(
+    [1, 2].map(async (copy) => {
+      const spool = await Spool.open(simDisk(copyOf(files), {}), standardSpoolLimits, () => newId(random));
+      await put(spool, `line of ${copy}`);
+      return (await identities(spool)).map((one) => one.split(' ')[0]);
+    }),
+  );
+  assert.equal(first?.length, 1);
+  assert.notDeepEqual(first, second);
 });
 
 test('hundreds of starts without a network: few files, every line under the identity of its start, in order', async () => {

@@ -1,5 +1,5 @@
 import { logLimits } from '@platform/contract/logs/limits';
-import { Cell, levels, type Level, type LogLine } from '@platform/kit';
+import { Cell, levels, type Level, type LogLine, oneAtATime } from '@platform/kit';
 import type { UnsureTime } from '../clock/device-time.ts';
 import type { Disk, Position } from '../os/ports.ts';
 import { encodeChecked } from '../storage/checked-file.ts';
@@ -55,7 +55,8 @@ export class Spool {
   #lastLoose = 0;
   #failures = 0;
   readonly #losses = new Losses();
-  #work: Promise<unknown> = Promise.resolve();
+  /** Appending, sending and discarding use the same files. */
+  readonly #oneAtATime = oneAtATime();
   /** Changes whenever lines wait to be stored or sent. */
   readonly activity = new Cell(0);
   /** The damage that was found when the spool was opened, for users. */
@@ -239,13 +240,6 @@ export class Spool {
       this.#pending.add(entry, resolve);
       this.activity.update((n) => n + 1);
     });
-  }
-
-  /** Appending, sending and discarding use the same files: serialise them. */
-  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#work.then(work);
-    this.#work = result.catch(() => {});
-    return result;
   }
 
   #change(change: Partial<SpoolState>): void {

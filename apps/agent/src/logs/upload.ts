@@ -2,13 +2,14 @@ import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
+import { changedOr, errorText, type Clock, type Log } from '@platform/kit';
 import type { Cloud } from '../link/cloud.ts';
 import { backOff } from '../link/pause.ts';
 import type { SpoolRecord } from './spool-record.ts';
 import type { Spool } from './spool.ts';
 import type { DeviceTime } from '../clock/device-time.ts';
 import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
+import type { Context } from '../health/context.ts';
 
 const batchLines = 100;
 /** Proxies reject requests of more than a megabyte. */
@@ -50,15 +51,12 @@ export async function storeLines(
   spool.giveUp();
 }
 
-export interface SendParts {
+export interface SendParts extends Pick<Context, 'isReached' | 'clock' | 'random'> {
   cloud: Cloud;
   /** Read again for each batch: the machine may be renamed. */
   hostname: () => string;
   time: DeviceTime;
-  isReached: Cell<boolean>;
-  clock: Clock;
   local: Log;
-  random: () => number;
 }
 
 interface Batch {

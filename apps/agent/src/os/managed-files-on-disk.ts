@@ -1,3 +1,4 @@
+import { oneAtATime } from '@platform/kit';
 import { createHash } from 'node:crypto';
 import { mkdir, rename, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -32,12 +33,7 @@ interface ManagedRecord {
  * @param root - folder of the agent, for the record.
  */
 export function managedFilesOnDisk(root: string): ReportedFiles {
-  let last: Promise<unknown> = Promise.resolve();
-  const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = last.then(work, work);
-    last = next.catch(() => {});
-    return next;
-  };
+  const oneByOne = oneAtATime();
   return {
     write: (file, text) => oneByOne(() => writeFile(root, file, Buffer.from(text))),
     restore: (file, options) => oneByOne(() => restoreFile(root, file, options?.isReported ?? false)),

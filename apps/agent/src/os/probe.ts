@@ -17,23 +17,13 @@ export function httpProbe(clock: Clock, trace?: RequestTrace): Probe {
     parse: (body: string) => T,
     signal: AbortSignal,
   ): Promise<T | undefined> => {
-    const began = clock.now();
-    const traceRequest = (status: number | undefined, receivedBytes: number, problem?: string): void =>
-      trace?.report({
-        method: 'GET',
-        url,
-        status,
-        sentBytes: 0,
-        receivedBytes,
-        ms: clock.now() - began,
-        ...(problem !== undefined && { problem }),
-      });
+    const ended = trace?.begin({ method: 'GET', url }, clock);
     try {
       const body = await within(answerMs, { what: url, clock, signal }, (inner) => get(url, limitBytes, inner));
-      traceRequest(200, Buffer.byteLength(body));
+      ended?.(200, Buffer.byteLength(body));
       return parse(body);
     } catch (error) {
-      if (!signal.aborted) traceRequest(undefined, 0, errorText(error));
+      if (!signal.aborted) ended?.(undefined, 0, errorText(error));
       return undefined;
     }
   };

@@ -1,4 +1,4 @@
-import type { Log } from '@platform/kit';
+import type { Clock, Log } from '@platform/kit';
 
 export interface TracedRequest {
   method: string;
@@ -33,6 +33,15 @@ export class RequestTrace {
       ms: Math.round(ms),
       ...(problem !== undefined && { problem }),
     });
+  }
+
+  /** Begins a request without a body. @returns what reports its end */
+  begin({ method, url }: Pick<TracedRequest, 'method' | 'url'>, clock: Clock) {
+    const began = clock.now();
+    return (status: number | undefined, receivedBytes: number, problem?: string): void => {
+      const ms = clock.now() - began;
+      this.report({ method, url, status, sentBytes: 0, receivedBytes, ms, ...(problem !== undefined && { problem }) });
+    };
   }
 
   /** A log whose debug lines go to the log of the requests. */

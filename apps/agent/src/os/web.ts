@@ -17,17 +17,7 @@ async function tracedAsk(
   ...request: Parameters<Web['ask']>
 ): Promise<WebAnswer> {
   const [method, url] = request;
-  const began = clock.now();
-  const report = (status: number | undefined, receivedBytes: number, problem?: string): void =>
-    trace.report({
-      method,
-      url,
-      status,
-      sentBytes: 0,
-      receivedBytes,
-      ms: clock.now() - began,
-      ...(problem !== undefined && { problem }),
-    });
+  const report = trace.begin({ method, url }, clock);
   try {
     const answer = await web.ask(...request);
     if (method === 'HEAD') report(answer.status, 0);

@@ -1,3 +1,4 @@
+import { oneAtATime } from '@platform/kit';
 import { isObject } from '@platform/contract/text/json-object';
 import type { UnsureTime } from '../clock/device-time.ts';
 import type { Disk } from '../os/ports.ts';
@@ -42,7 +43,7 @@ export class SampleSpool {
   #stored: number;
   #segments: Segment[];
   #lastNumber: number;
-  #work: Promise<unknown> = Promise.resolve();
+  readonly #oneAtATime = oneAtATime();
 
   private constructor(disk: Disk, run: string, found: { segments: Segment[]; lastNumber: number }) {
     this.#disk = disk;
@@ -140,12 +141,6 @@ export class SampleSpool {
     this.#segments = this.#segments.filter((segment) => !over.includes(segment));
     await writeChecked(this.#disk, stateFile, { done: last.number }).catch(() => {});
     for (const segment of over) await this.#disk.remove(fileOf(segment)).catch(() => {});
-  }
-
-  #oneAtATime(work: () => Promise<void>): Promise<void> {
-    const mine = this.#work.then(work);
-    this.#work = mine.catch(() => {});
-    return mine;
   }
 }
 

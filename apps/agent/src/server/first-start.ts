@@ -1,15 +1,12 @@
-import { changedOr, setIfDifferent, type Cell, type Clock, type Log } from '@platform/kit';
-import type { Actual, StartWait, Wanted } from '../state/state.ts';
+import { changedOr, setIfDifferent, type Cell } from '@platform/kit';
+import type { Actual, StartWait } from '../state/state.ts';
+import type { Context } from '../health/context.ts';
 
 const longestUnreachedMs = 60_000;
 const field = 'agent.advanced_settings.wait_for_update_check is true';
 
-interface FirstStartParts {
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
+interface FirstStartParts extends Pick<Context, 'wanted' | 'actual' | 'clock' | 'log'> {
   mayStart: Cell<boolean>;
-  clock: Clock;
-  log: Log;
 }
 
 /**
@@ -33,10 +30,7 @@ export async function holdFirstStart(parts: FirstStartParts, signal: AbortSignal
         ? { reason: `it waits until the first update check has ended, because ${field}`, untilWall: undefined }
         : { reason: `it waits for the management server and an update check, because ${field}`, untilWall: endWall },
     );
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    await Promise.race([changedOr(wanted, left > 0 ? left : Infinity, clock, over), actual.changed(over)]);
-    turn.abort();
+    await changedOr([wanted, actual], left > 0 ? left : Infinity, clock, signal);
   }
   setWait(actual, undefined);
   mayStart.set(true);

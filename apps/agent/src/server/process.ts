@@ -1,25 +1,20 @@
-import { errorText, Inbox, run, type Cell, type Clock, type Log } from '@platform/kit';
-import { machineEnvironment } from '@platform/contract/machine-server/machine-server';
+import { errorText, Inbox, run, type Cell, type Log, anyChanged } from '@platform/kit';
+import { machineEnvironment, serverName } from '@platform/contract/machine-server/machine-server';
 import * as machine from '../state-machines/server-process.ts';
 import { fileProblem, lackingResource } from '../os/file-problem.ts';
-import type { Device, Position, RunningProcess } from '../os/ports.ts';
+import type { Device, Position, RunningProcess, ProcessInfo } from '../os/ports.ts';
 import { exitReason, isInBackground, notReadyReason, reportedLines } from '../state/exit-reason.ts';
-import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state/state.ts';
+import { nothingYet, type ServerStatus, type Wanted } from '../state/state.ts';
 import { environmentMark, recordFile, writeRecord, type ServerRecord } from './record.ts';
-import { findPortConflict, reportForeignServers } from './conflicts.ts';
 import { adoptLeftover, awaitReady, lastLines, programOf, stderrFile, stdoutFile, watchStatus } from './watch.ts';
+import type { Context } from '../health/context.ts';
 
 /** Set for each server process that the agent starts, so that it is found even if its record is lost. */
 export const rootMark = 'PLATFORM_SERVER_OF_AGENT';
 
 const stdoutLimitBytes = 16 * 2 ** 20;
 
-export interface ServerProcessParts {
-  device: Device;
-  clock: Clock;
-  log: Log;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
+export interface ServerProcessParts extends Pick<Context, 'device' | 'clock' | 'log' | 'wanted' | 'actual'> {
   /** Counts the requested restarts; each new value is one. */
   restarts: Cell<number>;
   /** While false, no server starts (wait_for_update_check). */
@@ -267,10 +262,7 @@ async function pushGoals(
     if (JSON.stringify(now) !== last) inbox.push({ is: 'wanted', goal: now });
     last = JSON.stringify(now);
     if (now.run === 'ended') return;
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal, ended]);
-    await Promise.race([wanted.changed(over), actual.changed(over), mayStart.changed(over)]);
-    turn.abort();
+    await anyChanged([wanted, actual, mayStart], AbortSignal.any([signal, ended]));
   }
 }
 
@@ -284,4 +276,32 @@ async function pushRestarts(
     if (restarts.get() !== last) inbox.push({ is: 'restart' });
     last = restarts.get();
   }
+}
+
+const who = ({ pid, command }: ProcessInfo): string => `process ${pid} (${command})`;
+
+/** A foreign machine server is reported and left running: a user may need it. */
+async function reportForeignServers(
+  { device, log }: { device: Device; log: Log },
+  publish: (change: Partial<ServerStatus>) => void,
+): Promise<void> {
+  const foreign = await device.processes.foreignProcesses(serverName);
+  if (foreign.length === 0) return;
+  const conflict = `Another machine server runs that this agent has not started: ${foreign.map(who).join(', ')}.`;
+  log.warn('a foreign machine server is running', { processes: foreign });
+  publish({ conflict });
+}
+
+/** How programs report that a port is in use: Node, Go, libc, each with the address before or after it. */
+const taken = /EADDRINUSE|address already in use/i;
+const port = /:(\d{2,5})\b/g;
+
+/** Which process uses the port that the last lines of a server report as in use. */
+async function findPortConflict(device: Device, lines: readonly string[]): Promise<string | undefined> {
+  const line = lines.findLast((l) => taken.test(l));
+  for (const [, digits] of (line ?? '').matchAll(port)) {
+    const listener = await device.processes.listener(Number(digits));
+    if (listener) return `Port ${digits} is used by ${who(listener)}.`;
+  }
+  return undefined;
 }

@@ -136,14 +136,7 @@ async function configOf(
 
 /** Adopts the server that an earlier agent left running, or reports how it ended meanwhile. */
 export async function adoptLeftover(
-  {
-    device,
-    linked,
-    log,
-    credentialsMark,
-    mask,
-    exited,
-  }: {
+  of: {
     device: Device;
     linked: () => Promise<string | null>;
     log: Log;
@@ -153,6 +146,7 @@ export async function adoptLeftover(
   },
   publish: (change: Partial<ServerStatus>) => void,
 ): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
+  const { device, linked, log, credentialsMark, mask, exited } = of;
   const record = await readRecord(device.disk);
   const known = record && device.processes.adopt(record);
   if (record && known) {

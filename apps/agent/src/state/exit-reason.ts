@@ -59,11 +59,8 @@ const unitResults: Readonly<Record<string, string>> = {
 };
 
 /** A clause for display; undefined: no failure. */
-export function unitExitReason({
-  result,
-  code,
-  status,
-}: Readonly<Record<'result' | 'code' | 'status', string>>): string | undefined {
+export function unitExitReason(of: Readonly<Record<'result' | 'code' | 'status', string>>): string | undefined {
+  const { result, code, status } = of;
   const how = code === 'exited' ? `exit ${status}` : code === '' ? '' : `signal ${status}`;
   const known = unitResults[result];
   if (known !== undefined) return how === '' ? known : `${known} (${how})`;

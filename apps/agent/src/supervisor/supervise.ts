@@ -1,11 +1,11 @@
-import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
+import { errorText, Inbox, run } from '@platform/kit';
 import * as machine from '../state-machines/kept-agent.ts';
-import type { FileSystem } from '../os/ports.ts';
 import { reportedLines } from '../state/exit-reason.ts';
 import { gate, isDoubtfulStart, type GateOutcome } from '../versions/gate.ts';
 import { programPath } from '../versions/layout.ts';
 import { forgetKeptExit, writeKeptExit } from './exit-file.ts';
 import { hasProgram, linkedId } from '../versions/switch.ts';
+import type { Context } from '../health/context.ts';
 
 /** A process of the agent. */
 export interface AgentProcess {
@@ -19,15 +19,12 @@ export interface AgentProcess {
   kill(): void;
 }
 
-export interface SupervisionParts {
-  files: FileSystem;
+export interface SupervisionParts extends Pick<Context, 'files' | 'clock' | 'log'> {
   /** Starts the program at this path below the root; `notify` gets lines as in sd_notify(3). @throws Error */
   start(program: string, notify: (line: string) => void): Promise<AgentProcess>;
   limits: machine.KeptLimits;
   /** Differs after each boot of the machine, or each start of the supervisor. */
   boot: string;
-  clock: Clock;
-  log: Log;
   /** Masks secrets in the agent's output; undefined: no masking. */
   mask?: () => Promise<(text: string) => string>;
   /** Called with each new state. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { failureLines } from './failure-lines.ts';
+import { failureLines } from './run-packages.ts';
 
 const mismatch = `Get:1 http://archive.example bookworm InRelease [2,144 B]
 Err:2 http://archive.example bookworm/main amd64 Packages

@@ -1,8 +1,8 @@
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
-import { journaldFile, journaldText } from './journald-limits.ts';
 import { applyFiles } from './system-files.ts';
 import type { SystemGoal } from './system-goal.ts';
 import type { SystemParts } from './system-parts.ts';
+import type { SystemSettings } from '../state/state.ts';
 
 const stateFile = 'state/journald.json';
 const unit = 'systemd-journald.service';
@@ -37,4 +37,23 @@ function loadedOf(value: unknown): string {
   const { loaded } = value as { loaded?: unknown };
   if (typeof loaded !== 'string') throw new Error('it names no limits');
   return loaded;
+}
+
+export const journaldFile = '/etc/systemd/journald.conf.d/90-platform.conf';
+
+/** The drop-in; undefined: no limit is set, so the limits of journald or of the owner's files hold. */
+export function journaldText(limits: SystemSettings | undefined): string | undefined {
+  if (!limits) return undefined;
+  const lines = [
+    ['SystemMaxUse', limits.systemMaxMegabytes],
+    ['RuntimeMaxUse', limits.runtimeMaxMegabytes],
+  ] as const;
+  const set = lines.filter(([, megabytes]) => megabytes >= 0);
+  if (set.length === 0) return undefined;
+  return [
+    '# Written by platform-agent from agent.system_configuration, which overwrites changes.',
+    '[Journal]',
+    ...set.map(([name, megabytes]) => `${name}=${megabytes}M`),
+    '',
+  ].join('\n');
 }

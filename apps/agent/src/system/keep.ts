@@ -1,4 +1,4 @@
-import { errorText, type Cell } from '@platform/kit';
+import { errorText, type Cell, changedOr } from '@platform/kit';
 import { systemConditions } from '@platform/contract/conditions/rows/system';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors/errors';
 import { contentOf, type ConfigContent } from '../state/state.ts';
@@ -51,11 +51,7 @@ export async function keepSettings(kept: KeptSettings, parts: SystemParts, signa
       log.warn('the system configuration is not applied; it is tried again', { group: kept.name, error, waitMs });
     }
     if (kept.goal.get() !== goal || kept.woken?.get() !== woken) continue;
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    const changed = [kept.goal, ...(kept.woken ? [kept.woken] : [])].map((cell) => cell.changed(over));
-    await Promise.race([clock.sleep(waitMs, over), ...changed]);
-    turn.abort();
+    await changedOr(kept.woken ? [kept.goal, kept.woken] : kept.goal, waitMs, clock, signal);
     if (kept.goal.get() !== goal) failures = 0;
   }
 }

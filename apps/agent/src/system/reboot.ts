@@ -1,11 +1,12 @@
-import type { Cell, Clock, Log } from '@platform/kit';
-import { clearCondition, setCondition, type ConditionSet } from '../health/condition-set.ts';
-import type { Device, Disk } from '../os/ports.ts';
+import { type Cell, changedOr } from '@platform/kit';
+import { clearCondition, setCondition } from '../health/condition-set.ts';
+import type { Device } from '../os/ports.ts';
 import type { RestartDecision } from '../state/may-restart.ts';
-import type { Settings, Wanted } from '../state/state.ts';
+import type { Settings } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { lockHolder } from './package-locks.ts';
 import type { SystemStatus } from './system-status.ts';
+import type { Context } from '../health/context.ts';
 
 const stateFile = 'state/upgrade-reboot.json';
 const code = 'OS_REBOOT_NEEDED';
@@ -14,18 +15,13 @@ const lookMs = 60_000;
 const spacingMs = 20 * 60 * 60_000;
 const shownCauses = 5;
 
-export interface RebootParts {
+export interface RebootParts extends Pick<Context, 'wanted' | 'conditions' | 'disk' | 'clock' | 'log'> {
   status: Cell<SystemStatus | undefined>;
-  wanted: Cell<Wanted>;
   /** Whether the maintenance windows allow a reboot that is needed since this time. */
   decide: (sinceWall: number) => RestartDecision;
   reboot: () => Promise<void>;
   /** The file system of the agent's folder. Absent: the platform does not report it. */
   fileSystem?: Device['fileSystem'];
-  conditions: ConditionSet;
-  disk: Disk;
-  clock: Clock;
-  log: Log;
   /** Left out: this system itself. */
   prefix?: string;
 }
@@ -39,10 +35,7 @@ export async function rebootForUpgrades(parts: RebootParts, signal: AbortSignal)
   while (!signal.aborted) {
     // A full disk, for example, must not end the agent; without a record of the reboot there is none.
     await look(parts).catch((error: unknown) => parts.log.warn('the reboot for upgrades is not checked', { error }));
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    await Promise.race([clock.sleep(lookMs, over), status.changed(over), wanted.changed(over)]);
-    turn.abort();
+    await changedOr([status, wanted], lookMs, clock, signal);
   }
 }
 

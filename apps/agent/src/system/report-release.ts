@@ -2,7 +2,7 @@ import type { Cell } from '@platform/kit';
 import { namesClause, outcomeClauses } from '../os/restored-text.ts';
 import { originsFile, periodicFile } from './apt-files.ts';
 import { installedPackages } from './installed-packages.ts';
-import { journaldFile } from './journald-limits.ts';
+import { journaldFile } from './journald.ts';
 import type { SystemApplied } from './keep.ts';
 import type { SystemGoal } from './system-goal.ts';
 import type { SystemParts } from './system-parts.ts';

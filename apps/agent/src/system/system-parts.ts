@@ -1,11 +1,11 @@
-import type { Cell, Clock, Log } from '@platform/kit';
-import type { ConditionSet } from '../health/condition-set.ts';
+import type { Cell } from '@platform/kit';
 import type { ReportedFiles } from '../os/managed-files.ts';
 import type { PackageTasks } from '../os/package-tasks.ts';
-import type { Disk, Programs } from '../os/ports.ts';
+import type { Programs } from '../os/ports.ts';
+import type { Context } from '../health/context.ts';
 
 /** What the system configuration uses of its machine. */
-export interface SystemParts {
+export interface SystemParts extends Pick<Context, 'disk' | 'conditions' | 'clock' | 'log'> {
   managedFiles: ReportedFiles;
   programs: Programs;
   packages: PackageTasks;
@@ -13,20 +13,6 @@ export interface SystemParts {
   inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** The task that runs now, for users; empty: none. */
   task: Cell<string>;
-  disk: Disk;
   /** Goes before every path of the operating system; empty: this system itself. */
   prefix: string;
-  conditions: ConditionSet;
-  clock: Clock;
-  log: Log;
-}
-
-/** Starts each operation after the one before it has ended, also by an error. */
-export function oneAfterTheOther(): SystemParts['inTurn'] {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work, work);
-    last = next.catch(() => undefined);
-    return next;
-  };
 }

@@ -1,4 +1,4 @@
-import { Cell } from '@platform/kit';
+import { Cell, changedOr } from '@platform/kit';
 import { isConditionError } from '@platform/contract/conditions/conditions';
 import { PlatformError } from '@platform/contract/errors/errors';
 import { clearCondition, setCondition, setErrorCondition } from '../health/condition-set.ts';
@@ -43,10 +43,7 @@ export async function upgradeOnRequest(
     if (now.isFresh) reported.set(done);
     const isStored = done === undefined || done === stored || (await store(done, parts));
     if (wanted.get() !== now) continue;
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    await Promise.race([wanted.changed(over), ...(isStored ? [] : [parts.clock.sleep(retryMs, over)])]);
-    turn.abort();
+    await changedOr(wanted, isStored ? Infinity : retryMs, parts.clock, signal);
   }
 }
 

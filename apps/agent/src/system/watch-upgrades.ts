@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { setIfDifferent, type Cell } from '@platform/kit';
+import { setIfDifferent, type Cell, changedOr } from '@platform/kit';
 import { readLastRun, readWaiting } from './apt-status.ts';
 import type { SystemParts } from './system-parts.ts';
 import type { SystemStatus } from './system-status.ts';
@@ -28,10 +28,7 @@ export async function watchUpgrades(
     } else if (status.get() && status.get()?.task !== task.get()) {
       status.update((before) => before && { ...before, task: task.get() });
     }
-    const turn = new AbortController();
-    const over = AbortSignal.any([turn.signal, signal]);
-    await Promise.race([clock.sleep(lookMs, over), task.changed(over)]);
-    turn.abort();
+    await changedOr(task, lookMs, clock, signal);
   }
 }
 

@@ -17,7 +17,7 @@ export interface Moved {
   isInPlace: boolean;
 }
 
-/** Undefined: this installation has replaced none, or a version that did not record it. */
+/** Undefined: this installation has replaced none. */
 export async function readMoved(root: string): Promise<Moved | undefined> {
   const found = await readJson(path.join(root, movedFile)).catch(() => undefined);
   if (!isObject(found) || typeof found['root'] !== 'string') return undefined;

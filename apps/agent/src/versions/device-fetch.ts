@@ -1,14 +1,14 @@
 import type { Clock, Log } from '@platform/kit';
 import { machineBootId } from '../os/boot-id.ts';
-import type { Device, Disk, Programs } from '../os/ports.ts';
+import type { Device, Disk, Programs, FileSystem } from '../os/ports.ts';
 import type { ExpiredDocument } from './trust/refresh.ts';
 import { isClockSynchronized } from '../clock/proven-time.ts';
 import { releaseTime, type ReleaseTime } from './trust/release-time.ts';
 import { releaseTrust } from './trust/trust.ts';
 import { fetchRelease } from './fetch-release.ts';
-import { vcdiffPatches } from './patches.ts';
-import type { Fetched, FetchTask, Progress } from './fetch-ports.ts';
+import type { Fetched, FetchTask, Progress, Patches } from './fetch-ports.ts';
 import { programStore } from './program-store.ts';
+import { applyPatch } from '@platform/kit/node';
 
 export interface DeviceFetchParts {
   device: Pick<Device, 'files' | 'disk' | 'web'>;
@@ -39,3 +39,15 @@ export async function deviceFetch(
 export async function timeOf(disk: Disk, system: Programs, clock: Clock): Promise<ReleaseTime> {
   return releaseTime(disk, clock, await isClockSynchronized(system));
 }
+
+/** VCDIFF patches of files below the root. */
+const vcdiffPatches = (files: FileSystem): Patches => ({
+  async apply({ source, patch, limitBytes }, write) {
+    const file = await files.openRead(source);
+    try {
+      await applyPatch({ patch, source: (at, length) => file.read(at, length), write, limitBytes });
+    } finally {
+      await file.close();
+    }
+  },
+});

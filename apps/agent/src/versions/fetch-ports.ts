@@ -1,22 +1,11 @@
-import type { Delta } from '../state/state.ts';
+import type { Release } from '../state/state.ts';
 import type { Program } from './layout.ts';
 
 /** A file to download, as the management server described it. */
-export interface FetchTask {
+export interface FetchTask extends Omit<Release, 'desired'> {
   program: Program;
   /** Platform of this machine: linux/amd64 … */
   platform: string;
-  url: string;
-  version: string;
-  /** 64 hex digits; empty: unknown. */
-  sha256: string;
-  /** 0: unknown. */
-  sizeBytes: number;
-  /** Path among the signed targets; empty: none. */
-  target: string;
-  /** An owner accepted a file that no release key signed. */
-  isUnsigned: boolean;
-  deltas: readonly Delta[];
 }
 
 export interface Fetched {

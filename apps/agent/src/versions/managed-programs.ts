@@ -1,38 +1,42 @@
-import { Cell, type Clock, type Log } from '@platform/kit';
+import { Cell, type Clock, type Log, type Reconciler } from '@platform/kit';
 import type { PreviousRun } from '../health/previous-run.ts';
 import type { AgentHealth } from '../health/watchdog.ts';
 import type { Device } from '../os/ports.ts';
-import type { Actual, Wanted } from '../state/state.ts';
 import { Attempts } from './last-updates.ts';
 import { Exits } from './trial-exits.ts';
 import { fetchRelease } from './fetch-release.ts';
 import type { Program } from './layout.ts';
 import { noGoal, readPins, setGoal, type Pins } from './pins.ts';
-import type { Goal } from './plans/update-plan.ts';
+import { type Goal, plan, type Have, type Step } from './plans/update-plan.ts';
 import type { Fetcher, Patches } from './fetch-ports.ts';
-import { programVersion, type ProgramVersion } from './version-reconciler.ts';
 import { sourcesOn, type Sources } from './sources.ts';
 import { programStore, type ProgramStore } from './program-store.ts';
 import type { Trust } from './trust/trust.ts';
-import type { MaintenanceClock } from './reconciler-state.ts';
+import {
+  type MaintenanceClock,
+  failureOf,
+  initialState,
+  publishStatus,
+  type ProgramVersionParts,
+  type VersionState,
+} from './reconciler-state.ts';
 import type { UnitRenewal } from './unit-renewal.ts';
+import { downloadDesired } from './download-step.ts';
+import { observeVersion } from './observe-program.ts';
+import type { Context } from '../health/context.ts';
 
 const hourMs = 3_600_000;
 
-export interface UpdatesParts {
-  device: Device;
+export interface UpdatesParts extends Pick<Context, 'device' | 'wanted' | 'actual' | 'isReached' | 'log' | 'random'> {
   /** Id of this agent's version. Null: it was not started from bin/ and never replaces itself. */
   selfId: string | null;
   /** Version of this agent. */
   version: string;
   /** Start of this agent, monotonic ms. */
   startedAt: number;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
   /** Counts the requested restarts of the server. */
   restarts: Cell<number>;
   health: Cell<AgentHealth>;
-  isReached: Cell<boolean>;
   /** The agent itself turned the radio into a hotspot. */
   isOfflineByHotspot: Cell<boolean>;
   /** Optional tasks that fail with this version of the agent, but not with the one before. */
@@ -58,8 +62,6 @@ export interface UpdatesParts {
   /** The clock with the best known time. */
   timedClock: Clock;
   maintenance: MaintenanceClock;
-  log: Log;
-  random: () => number;
 }
 
 export type Leave = 'handover' | 'reverted';
@@ -165,4 +167,90 @@ export function retry(
   version.forgetFailures(because);
   setGoal(program, { wanted, pins, urgent, goal });
   goal.set({ ...goal.get() }); // a new object triggers another pass
+}
+
+/** Used while something is pending: a maintenance window, a delayed download, a trial. */
+const pendingRecheckMs = 30_000;
+/** Used when nothing is pending: a user may have changed the files. Each check opens ten files. */
+const settledRecheckMs = 5 * 60_000;
+
+/** A reconciler with calls for the other loops. */
+interface ProgramVersion extends Reconciler<Goal, Have, Step> {
+  /** A failed download waits for its retry. */
+  isHeld(): boolean;
+  /** Allows an immediate retry; with `reached`, only if the server set no retry time. */
+  forgetFailures(because: 'asked' | 'reached'): void;
+  /** Publishes the observed state after a change by other code. */
+  refresh(): Promise<void>;
+}
+
+/** Downloads the desired version of one program and makes it the one that starts next. */
+function programVersion(parts: ProgramVersionParts): ProgramVersion {
+  const state = initialState();
+  const observe = (signal: AbortSignal) => observeVersion(parts, state, signal);
+  return {
+    name: `${parts.program}-version`,
+    get recheckMs() {
+      return state.isSettled ? settledRecheckMs : pendingRecheckMs;
+    },
+    observe,
+    describe: ({ versions, linked, running, trial, leftovers, isHeldBack, mayRestart: isFree }) => ({
+      versions: versions.map(({ id }) => id),
+      linked,
+      running,
+      desired: state.seen.desired,
+      revision: state.seen.revision,
+      trial: trial?.to,
+      leftovers: leftovers.length,
+      isHeldBack,
+      mayRestart: isFree,
+    }),
+    plan,
+    apply: (step, signal) => applyStep(parts, state, step, signal),
+    settled: (error) => recordOutcome(parts, state, error),
+    isHeld: () => state.held !== undefined,
+    forgetFailures: (because) => {
+      if (because === 'asked' || state.held?.isAsked !== true) state.held = undefined;
+    },
+    refresh: async () => void (await observe(new AbortController().signal)),
+  };
+}
+
+async function applyStep(
+  parts: ProgramVersionParts,
+  state: VersionState,
+  step: Step,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, goal } = parts;
+  switch (step.do) {
+    case 'download':
+      return downloadDesired(parts, state, step, signal);
+    case 'activate':
+      return store.activate(step.id, {
+        clearance: goal.get().clearance,
+        needs: parts.wasReached() ? 'cloud' : 'local',
+      });
+    case 'restart':
+      return parts.restart(step.to);
+    case 'remove':
+      return store.remove(step.id);
+    case 'forget':
+      return store.forget(step.part);
+  }
+}
+
+/** Publishes the end of a pass. A success clears the failure of an earlier step only. */
+function recordOutcome(parts: ProgramVersionParts, state: VersionState, error: unknown): void {
+  if (error !== undefined) {
+    state.failure = failureOf(error, state.failure, parts.clock.wall());
+    state.isOfStep = true;
+    publishStatus(parts, { failure: state.failure });
+  } else if (state.isOfStep) {
+    state.failure = undefined;
+    state.isOfStep = false;
+    publishStatus(parts, { failure: undefined });
+  }
+  if (error === undefined) publishStatus(parts, { look: state.seen });
+  if (state.isOfFresh) publishStatus(parts, { isChecked: true });
 }

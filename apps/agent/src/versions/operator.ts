@@ -1,10 +1,9 @@
 import { PlatformError } from '@platform/contract/errors/errors';
-import type { Cell } from '@platform/kit';
+import { oneAtATime, type Cell } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { versionOf } from '../state/state.ts';
 import { nameOf, programNames, type Program } from './layout.ts';
 import { writePins, type Pin, type Pins } from './pins.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import { problemOfUrl } from './receive.ts';
 import type { ProgramStore } from './program-store.ts';
 import { isId } from '../state/trial-file.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '@platform/kit';
+import { oneAtATime, type Clock, type Log } from '@platform/kit';
 import { makeFolder } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { idOf } from '../state/state.ts';
@@ -14,7 +14,6 @@ import {
   type Installed,
   type StoredVersions,
 } from './version-folders.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 import { addBad, linkedId, lowerClearance, readBad, releaseFromQuarantine, textOf } from './switch.ts';
 import {
   activateVersion,
@@ -80,13 +79,9 @@ export interface ProgramStore {
 export function programStore(
   files: FileSystem,
   program: Program,
-  {
-    clock,
-    log,
-    boot = '',
-    unit,
-  }: { clock: Clock; log: Log; boot?: string | undefined; unit?: UnitRenewal | undefined },
+  of: { clock: Clock; log: Log; boot?: string | undefined; unit?: UnitRenewal | undefined },
 ): ProgramStore {
+  const { clock, log, boot = '', unit } = of;
   const starts = { id: undefined, count: 0 };
   const context: TrialContext = { files, program, clock, log, boot, unit, verified: new Map(), starts };
   const inTurn = oneAtATime();

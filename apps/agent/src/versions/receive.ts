@@ -6,6 +6,7 @@ import { Inspector, type Inspected } from './inspect.ts';
 import { partFolder } from './layout.ts';
 import type { Progress } from './fetch-ports.ts';
 import { textOf } from './switch.ts';
+import type { Context } from '../health/context.ts';
 
 const silenceMs = 60_000;
 const slowBytes = 60 * 1024; // within `silenceMs`: 1 KiB/s
@@ -35,13 +36,10 @@ export interface Received {
   stamp: string;
 }
 
-export interface ReceiveParts {
-  files: FileSystem;
+export interface ReceiveParts extends Pick<Context, 'files' | 'clock' | 'log'> {
   web: Web;
   /** Boot ID, different after each boot; empty: unknown. */
   boot: string;
-  clock: Clock;
-  log: Log;
 }
 
 const isLoopback = ({ hostname }: URL): boolean =>

@@ -1,14 +1,6 @@
 import { PlatformError } from '@platform/contract/errors/errors';
-import { errorText, type Cell, type Clock, type Log } from '@platform/kit';
-import {
-  noContent,
-  type Actual,
-  type ConfigContent,
-  type Failure,
-  type InstallStatus,
-  type Release,
-  type Wanted,
-} from '../state/state.ts';
+import { errorText, type Cell } from '@platform/kit';
+import { noContent, type ConfigContent, type Failure, type InstallStatus, type Release } from '../state/state.ts';
 import type { Attempts } from './last-updates.ts';
 import type { Held } from './backoff.ts';
 import type { Exits } from './trial-exits.ts';
@@ -17,6 +9,7 @@ import type { Goal } from './plans/update-plan.ts';
 import type { Fetcher } from './fetch-ports.ts';
 import type { Sources } from './sources.ts';
 import type { ProgramStore } from './program-store.ts';
+import type { Context } from '../health/context.ts';
 
 /** What the windows of this machine depend on besides the configuration. */
 export interface MaintenanceClock {
@@ -27,7 +20,7 @@ export interface MaintenanceClock {
   sinceOf: (noted: number) => number | undefined;
 }
 
-export interface ProgramVersionParts {
+export interface ProgramVersionParts extends Pick<Context, 'wanted' | 'actual' | 'clock' | 'log' | 'random'> {
   program: Program;
   store: ProgramStore;
   fetcher: Fetcher;
@@ -36,8 +29,6 @@ export interface ProgramVersionParts {
   exits: Exits;
   /** Platform of this machine: linux/amd64 … */
   platform: string;
-  wanted: Cell<Wanted>;
-  actual: Cell<Actual>;
   goal: Cell<Goal>;
   /** Id of the running version; null: none that is stored here. */
   running: () => string | null;
@@ -51,9 +42,6 @@ export interface ProgramVersionParts {
   canRestart: boolean;
   /** The management server was reached in the last hour, so a new version has to reach it, too. */
   wasReached: () => boolean;
-  clock: Clock;
-  log: Log;
-  random: () => number;
   /** A restart of this program interrupts the machine server. */
   interruptsServer: boolean;
 }

@@ -1,17 +1,17 @@
-import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
+import { changedOr, type Cell, type Clock } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 import { unreached } from '../state/trial-file.ts';
 import { agentTrialMs, evaluateTrial, serverSteadyMs, type Evidence, type TrialLimits } from './plans/trial-outcome.ts';
 import type { ProgramStore } from './program-store.ts';
 import type { Program } from './layout.ts';
 import { sliceOf } from './reconciler-state.ts';
+import type { Context } from '../health/context.ts';
 
 const retryMs = 30_000;
 
-export interface TrialParts {
+export interface TrialParts extends Pick<Context, 'actual' | 'clock' | 'log'> {
   program: Program;
   store: ProgramStore;
-  actual: Cell<Actual>;
   /** Undefined: the version on trial is not the running one. */
   evidence: () => Omit<Evidence, 'now' | 'doneSince'> | undefined;
   limits: () => TrialLimits;
@@ -19,8 +19,6 @@ export interface TrialParts {
   watched: readonly Cell<unknown>[];
   /** Called after the version in use was confirmed or rolled back. */
   ended: (how: 'proven' | 'failed') => Promise<void>;
-  clock: Clock;
-  log: Log;
 }
 
 /** Watches the version on trial of one program until it passes or fails the health check; then the next. */
@@ -67,20 +65,8 @@ export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promis
     } else {
       done = undefined;
     }
-    await anyChanged([actual, ...parts.watched], until - clock.now(), clock, signal);
+    await changedOr([actual, ...parts.watched], until - clock.now(), clock, signal);
   }
-}
-
-async function anyChanged(
-  [first, ...others]: readonly Cell<unknown>[],
-  ms: number,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  const turn = new AbortController();
-  const over = AbortSignal.any([turn.signal, signal]);
-  await Promise.race([changedOr(first!, ms, clock, over), ...others.map((cell) => cell.changed(over))]);
-  turn.abort();
 }
 
 /** A new server must be ready in time and then stay up for some minutes. */
@@ -108,15 +94,8 @@ export interface AgentHealth {
 const neededTicks = 3;
 
 /** Time of the agent's trial: it begins anew when the agent has ended its hotspot, and does not pass before. */
-export function trialTime({
-  startedAt,
-  isOfflineByHotspot,
-  clock,
-}: {
-  startedAt: number;
-  isOfflineByHotspot: Cell<boolean>;
-  clock: Clock;
-}) {
+export function trialTime(of: { startedAt: number; isOfflineByHotspot: Cell<boolean>; clock: Clock }) {
+  const { startedAt, isOfflineByHotspot, clock } = of;
   let begin = startedAt;
   return {
     begin: (): number => (isOfflineByHotspot.get() ? clock.now() : begin),

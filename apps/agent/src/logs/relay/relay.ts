@@ -2,11 +2,10 @@ import { closeSync, openSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { logLimits } from '@platform/contract/logs/limits';
-import { Cell, type Clock } from '@platform/kit';
+import { Cell, type Clock, anyChanged } from '@platform/kit';
 import { parseHeader } from '../../os/output-marks.ts';
 import { stderrFile, stdoutFile } from '../../server/watch.ts';
 import { linesFile, relayPlaces, type PresencePipes } from '../../os/relay-places.ts';
-import { flushesWithoutAgent } from './flushes.ts';
 import { LineSocket, takenIn } from './line-socket.ts';
 import { DropMarks, OutputStream } from './output-stream.ts';
 import { RollingFile } from './rolling-file.ts';
@@ -85,9 +84,7 @@ export async function relayOutput(relay: RelayParts): Promise<void> {
   const ended = new Cell(0);
   for (const { pipe, stream } of streams) void pump(pipe, stream, { ended, looks, growPipe }, over.signal);
   while (ended.get() < streams.length || socket.senders.get() > 0) {
-    const turn = new AbortController();
-    await Promise.race([ended.changed(turn.signal), socket.senders.changed(turn.signal)]);
-    turn.abort();
+    await anyChanged([ended, socket.senders], over.signal);
   }
   socket.close(); // from here on another relay may start
   over.abort();
@@ -123,4 +120,30 @@ async function pump(
     if (!signal.aborted) ended.update((n) => n - 1);
   }
   await handle.close();
+}
+
+/** The most recent output that a power cut may lose, at most. */
+const flushMs = 1_000;
+
+/**
+ * Flushes a file soon after a write while no agent is connected: then the file is the only copy of these lines. An
+ * agent puts them into its spool and flushes that; flushing both would wear the flash twice. Without writes there is no
+ * timer.
+ *
+ * @returns the function to call after a write that is not flushed.
+ */
+function flushesWithoutAgent(of: {
+  watchers: Cell<number>;
+  flush: () => void;
+  clock: Clock;
+  /** Aborts when the relay ends. */
+  signal: AbortSignal;
+}): () => void {
+  const { watchers, flush, clock, signal } = of;
+  const soon = async (): Promise<void> => {
+    await clock.sleep(flushMs, signal);
+    while (watchers.get() > 0 && !signal.aborted) await watchers.changed(signal);
+    if (!signal.aborted) flush();
+  };
+  return () => void soon();
 }

@@ -1,6 +1,5 @@
 import { PlatformError } from '@platform/contract/errors/errors';
 import { isProvenUrl } from '@platform/contract/provisioning/proven-url';
-import type { Clock, Log } from '@platform/kit';
 import { TrustedMetadataStore } from 'tuf-js/dist/store.js';
 import { EqualVersionError, ExpiredMetadataError } from 'tuf-js/dist/error.js';
 import type { Disk, Web } from '../../os/ports.ts';
@@ -8,20 +7,18 @@ import { readChecked, writeChecked } from '../../storage/checked-file.ts';
 import { fetchDocument } from './document-fetch.ts';
 import { belowFloor, floorFile, hashOf, parseFloor, type Floor } from './floor.ts';
 import type { ReleaseTime } from './release-time.ts';
+import type { Context } from '../../health/context.ts';
 
 // The client of The Update Framework (specification 1.0.31, chapter 5). tuf-js verifies signatures, versions, hashes
 // and expiry. Fetching with limits, storage, the floor and the current time are ours. Decision 0012.
 
-export interface RefreshParts {
-  disk: Disk;
+export interface RefreshParts extends Pick<Context, 'disk' | 'clock' | 'log'> {
   web: Web;
   /** https://host, without a trailing slash. */
   appAddress: string;
   time: () => ReleaseTime;
   /** Receives a document that looks expired by a clock that is not trusted; undefined: none does. */
   late: (document: ExpiredDocument | undefined) => void;
-  clock: Clock;
-  log: Log;
 }
 
 /** A document that may have expired. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { forgetPages, takeBackPages, type MemoryRange } from './libc.ts';
+import { readFileSync } from 'node:fs';
 
 /** Longer than a start takes, including one-time initialisation. */
 const startMs = 60_000;
@@ -50,5 +51,18 @@ export async function forgetStart({ clock, log }: { clock: Clock; log: Log }, si
     });
   } catch (error) {
     log.debug('memory of the start is kept', { error: errorText(error) }); // under another runtime, or not permitted
+  }
+}
+
+/**
+ * Resident memory of this process that is not backed by a file, in bytes; undefined where the system does not report
+ * it.
+ */
+export function ownMemory(): number | undefined {
+  try {
+    const kilobytes = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
   }
 }

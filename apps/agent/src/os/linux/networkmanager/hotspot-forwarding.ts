@@ -2,7 +2,7 @@
 // machine and translates addresses. Here the hotspot is taken out of that again. Decision 0108.
 import path from 'node:path';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { errorText } from '@platform/kit';
+import { errorText, oneAtATime } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import type { Programs } from '../../ports.ts';
 
@@ -73,12 +73,7 @@ export function hasRules(listing: string, name: string): boolean {
  */
 export function hotspotForwarding(parts: ForwardingParts): HotspotForwarding {
   let blocked = '';
-  let last: Promise<unknown> = Promise.resolve();
-  const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = last.then(work, work);
-    last = next.catch(() => {});
-    return next;
-  };
+  const oneByOne = oneAtATime();
   return {
     block: (name) =>
       oneByOne(async () => {
