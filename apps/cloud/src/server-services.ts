@@ -78,7 +78,7 @@ export function startServices(
   stopping.defer(() => work);
   const health = measuredHealth(options, of, { clock, log }, stopping);
   const conditions = startConditions(
-    { ...data, ...database, ...machines, ...health, lowDiskGb: options.lowDiskGb, clock, log },
+    { ...options, ...data, ...database, ...machines, ...health, clock, log },
     stopping,
   );
   const images = startImages({ ...data, db, clock, log: log.child('images') }, stop);

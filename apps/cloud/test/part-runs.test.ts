@@ -149,7 +149,7 @@ test('the first one is restarted: within 3 minutes each server shows the status 
   }
 });
 
-test('the report is asked for by the next check after the sharing has ended', async () => {
+test('the next check after the sharing has ended asks for the report', async () => {
   await using on = await testServer();
   for (const every of [5_000, 20_000, 45_000, 55_000, 60_000]) {
     const { partId } = await on.machine(`m${every}`);
