@@ -77,10 +77,8 @@ export function startServices(
   ]);
   stopping.defer(() => work);
   const health = measuredHealth(options, of, { clock, log }, stopping);
-  const conditions = startConditions(
-    { ...options, ...data, ...database, ...machines, ...health, clock, log },
-    stopping,
-  );
+  const watched = { ...options, ...data, ...database, ...machines, ...health, clock, log };
+  const conditions = startConditions(watched, stopping);
   const images = startImages({ ...data, db, clock, log: log.child('images') }, stop);
   stopping.defer(() => images.done);
   const failed = failedSignIns({ db, clock, log }, stop);
