@@ -234,6 +234,28 @@ test('credentials that have never worked are replaced once they are given up; th
   assert.equal(next.unproven.get(), next.found.get(), 'other ones have to be accepted first');
 });
 
+test('that credentials work is recorded later where the disk did not take it, and reported once', async () => {
+  await using w = await world();
+  await writeFile(w.file, good);
+  await w.reload();
+  const record = `${w.copy}.proven`;
+  await mkdir(record);
+  const accepted = async (): Promise<void> => {
+    w.credentials.refused(false);
+    await w.reload(); // it waits for the record
+  };
+  for (let n = 0; n < 3; n++) {
+    await accepted();
+    await w.clock.advance(60_000);
+  }
+  assert.equal(w.captured.lines.filter(({ level }) => level === 'warn').length, 1);
+  await rm(record, { recursive: true });
+  await accepted();
+  const next = w.start();
+  await w.reload(next);
+  assert.equal(next.unproven.get(), undefined);
+});
+
 test('entered credentials that cannot be stored are refused with the reason, and not used', async () => {
   await using w = await world();
   await rm(w.file, { force: true });

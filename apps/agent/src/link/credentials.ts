@@ -13,6 +13,8 @@ import type { SetUpCode } from './set-up-code.ts';
 import type { Context } from '../health/context.ts';
 
 const limitBytes = 64 * 2 ** 10;
+/** From a failed record that the credentials work to the next try. */
+const recordAgainMs = 60_000;
 /** A program that writes the file in several steps needs less time. */
 const settleMs = 2_000;
 
@@ -57,6 +59,8 @@ export class Credentials {
   readonly #noCode = new Cell<object | undefined>(undefined);
   /** Mark of the credentials that the management server accepted last; undefined: none yet, or not read yet. */
   #proven: string | undefined;
+  /** When the record of that is tried again after a failure; monotonic ms. */
+  #recordAgainAt = Infinity;
   #isRefused = false;
   #isUseless = false;
   #logged = '';
@@ -84,7 +88,7 @@ export class Credentials {
   /** Records whether the management server refused a call with the credentials in use, or accepted one. */
   refused(isRefused: boolean): void {
     this.#isRefused = isRefused;
-    if (!isRefused && this.unproven.get()) this.#prove();
+    if (!isRefused && (this.unproven.get() || this.#parts.clock.now() >= this.#recordAgainAt)) this.#prove();
     this.#update();
   }
 
@@ -227,19 +231,22 @@ export class Credentials {
     return isOther;
   }
 
-  /** Best effort: without the record, the next agent waits for an answer again. */
+  /** Without the record, an agent that starts without its server would take others in place of these credentials. */
   #prove(): void {
     const now = this.found.get();
     if (!now) return;
-    const { copy, log } = this.#parts;
-    this.#proven = markOf(now.credentials);
+    const { copy, clock, log } = this.#parts;
+    const mark = markOf(now.credentials);
+    const isAgain = this.#recordAgainAt < Infinity;
+    this.#proven = mark;
+    this.#recordAgainAt = Infinity;
     this.#isUseless = false;
     this.unproven.set(undefined);
-    const mark = this.#proven;
     void this.#oneAtATime(() =>
-      atomicWrite(proofOf(copy), mark, { mode: 0o600 }).catch((error: unknown) =>
-        log.warn('it is not recorded that the credentials work', { error }),
-      ),
+      atomicWrite(proofOf(copy), mark, { mode: 0o600 }).catch((error: unknown) => {
+        this.#recordAgainAt = clock.now() + recordAgainMs;
+        if (!isAgain) log.warn('it is not recorded that the credentials work', { error });
+      }),
     );
   }
 
