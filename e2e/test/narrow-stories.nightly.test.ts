@@ -14,10 +14,15 @@ const stories = readdirSync(folder)
   .map((name) => path.join(folder, name))
   .filter((file) => readFileSync(file, 'utf8').includes('atEachWidth('));
 
+/** The browser to use, and that a story without one is a failure. */
+const settings = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => /^PLATFORM_(?:CHROMIUM|NO_SKIPS|TEST_\w+)$/.test(name)),
+);
+
 test('each story of the web app at 360 px', { timeout: 2 * 3_600_000 }, () => {
   assert.ok(stories.length > 20, `${stories.length} files`);
   const { status } = spawnSync(process.execPath, [path.join(checkout, 'tools', 'test.ts'), ...stories], {
-    env: plainEnvironment({ PLATFORM_TEST_WIDTH: '360' }),
+    env: plainEnvironment({ ...settings, PLATFORM_TEST_WIDTH: '360' }),
     stdio: ['ignore', 2, 2],
   });
   assert.equal(status, 0, 'the output above has what failed');
