@@ -23,6 +23,16 @@ for (const [name, end] of endings) {
   });
 }
 
+test('changedOr of several cells: any of them ends the wait, and nothing is left behind', async () => {
+  const [clock, stop, second] = [new FakeClock(), new AbortController(), new Cell(2)];
+  const cells = [new Cell(1), second];
+  const waiting = changedOr(cells, Infinity, clock, stop.signal);
+  assert.deepEqual([...cells.map((cell) => cell.listeners), listeners(stop.signal)], [1, 1, 1]);
+  second.set(3);
+  await waiting;
+  assert.deepEqual([...cells.map((cell) => cell.listeners), clock.pending, listeners(stop.signal)], [0, 0, 0, 0]);
+});
+
 test('a cell wakes for a new value only, and everyone who waits', async () => {
   const cell = new Cell('a');
   const woken: string[] = [];
