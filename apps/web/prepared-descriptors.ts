@@ -21,12 +21,17 @@ const nameInJson = (message: DescriptorProto): void => {
   message.nestedType.forEach(nameInJson);
 };
 
-/** Only what is set. The registry of descriptors takes what is absent as its default. */
-function prepared(base64: string): string {
+/**
+ * Only what is set. The registry of descriptors takes what is absent as its default, but for the package and the syntax
+ * of a file.
+ */
+export function prepared(base64: string): string {
   const file = fromBinary(FileDescriptorProtoSchema, base64Decode(base64));
   file.messageType.forEach(nameInJson);
   const withoutTypes = (key: string, value: unknown): unknown => (key.startsWith('$') ? undefined : value);
-  const content = JSON.parse(JSON.stringify({ ...file, package: file.package }, withoutTypes)) as object;
+  const content = JSON.parse(
+    JSON.stringify({ ...file, package: file.package, syntax: file.syntax }, withoutTypes),
+  ) as object;
   return JSON.stringify({ $typeName: file.$typeName, ...content });
 }
 
