@@ -47,7 +47,10 @@ const table: [line: string, expected: Record<keyof typeof completedBy, RegExp>][
   ['platform machine show p', { zsh: /SHOWN=platform machine show press =/, fish: /^press$/m }],
   ['platform machine pin press s', { zsh: /SHOWN=platform machine pin press server =/, fish: /^server$/m }],
   ['platform logs press --level w', { zsh: /SHOWN=platform logs press --level warn =/, fish: /^warn$/m }],
-  ['platform machine create "a b" --loc', { zsh: /SHOWN=.*"a b" --location =/, fish: /^--location\tID of the location/m }],
+  [
+    'platform machine create "a b" --loc',
+    { zsh: /SHOWN=.*"a b" --location =/, fish: /^--location\tID of the location/m },
+  ],
   ['platform train submit --model-t', { zsh: /--model-type =/, fish: /^--model-type\t/m }],
   ['platform config set press da', { zsh: /SHOWN=platform config set press data\/=/, fish: /^data\/$/m }],
   ['platform config set press data/', { zsh: /data\/my\\ config\.json =/, fish: /^data\/my config\.json$/m }],

@@ -88,21 +88,31 @@ export function Times({ since, until }: { since: number | undefined; until?: num
   );
 }
 
-/** Asks why and until when, and mutes. */
-export function MuteButton(muted: Omit<ComponentProps<typeof MuteDialog>, 'onClose'>) {
+type Muted = Omit<ComponentProps<typeof MuteDialog>, 'onClose'>;
+
+/** A button that asks why and until when, and mutes. What is typed stays when the condition ends meanwhile. */
+function useMuteButton(muted: Muted) {
   const [isMuting, setMuting] = useState(false);
+  const muteButton = (
+    <button
+      type="button"
+      className="button button-quiet button-small button-icon"
+      aria-label={`Mute: ${muted.title}`}
+      title="Mute"
+      onClick={() => setMuting(true)}
+    >
+      <MuteIcon />
+    </button>
+  );
+  return { muteButton, muteDialog: isMuting && <MuteDialog {...muted} onClose={() => setMuting(false)} /> };
+}
+
+export function MuteButton(muted: Muted) {
+  const { muteButton, muteDialog } = useMuteButton(muted);
   return (
     <>
-      <button
-        type="button"
-        className="button button-quiet button-small button-icon"
-        aria-label={`Mute: ${muted.title}`}
-        title="Mute"
-        onClick={() => setMuting(true)}
-      >
-        <MuteIcon />
-      </button>
-      {isMuting && <MuteDialog {...muted} onClose={() => setMuting(false)} />}
+      {muteButton}
+      {muteDialog}
     </>
   );
 }
@@ -112,6 +122,7 @@ export function ConditionRow({ condition, hasName }: { condition: Condition; has
   const { severity, message, remedy, code, path, mute, action } = condition;
   const [since, ended, measured] = [msOf(condition.since), msOf(condition.endedOn), msOf(condition.measuredOn)];
   const title = hasName ? conditionTitle(condition) : isolateText(message);
+  const { muteButton, muteDialog } = useMuteButton({ title, condition, ofAll: false });
   return (
     <li className="condition">
       <SeverityMark severity={severity} />
@@ -135,9 +146,10 @@ export function ConditionRow({ condition, hasName }: { condition: Condition; has
       {ended === undefined && (
         <div className="condition-do">
           {(hasName || action !== ConditionAction.OPEN_MACHINE) && <ConditionButton condition={condition} />}
-          {mute === undefined && <MuteButton title={title} condition={condition} ofAll={false} />}
+          {mute === undefined && muteButton}
         </div>
       )}
+      {muteDialog}
     </li>
   );
 }
