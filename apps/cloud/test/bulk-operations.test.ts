@@ -113,9 +113,10 @@ test('simultaneous calls change each machine once', async () => {
   );
   const bulk = await on.client(BulkService);
   const { id } = await start(bulk, { target: { organizationId: on.orgId }, change: tagged(['x']) });
-  await Promise.all([1, 2, 3, 4].map(() => run(bulk, id)));
-  const { operation } = await bulk.getBulkOperation({ id });
-  assert.deepEqual(countsOf(operation ?? assert.fail()), [0, 12, 0, 0, 0]);
+  const counts = async () => countsOf((await bulk.getBulkOperation({ id })).operation ?? assert.fail());
+  // A call changes as many as it can within a second.
+  while ((await counts())[0] !== 0) await Promise.all([1, 2, 3, 4].map(() => run(bulk, id)));
+  assert.deepEqual(await counts(), [0, 12, 0, 0, 0]);
   const request = { organizationId: on.orgId, actions: ['tag machine'] };
   const { entries } = await (await on.client(AuditService)).listAuditEntries(request);
   assert.equal(entries.length, Object.keys(made).length);
