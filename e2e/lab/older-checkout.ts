@@ -29,7 +29,9 @@ async function must(cwd: string, command: string, ...args: string[]): Promise<vo
  */
 export async function checkoutOfRelease(): Promise<string> {
   const { stdout, code } = await run(checkout, 'git', 'describe', '--tags', '--abbrev=0', '--match=v*', 'HEAD^');
-  return code === 0 ? olderCheckout(stdout.trim()) : checkout;
+  if (code === 0) return olderCheckout(stdout.trim());
+  process.stderr.write('There is no release before this commit (tag v…): this checkout takes its place.\n');
+  return checkout;
 }
 
 /** Extracts a commit into .cache/older, installs its packages and builds it; the next call finds it there. */

@@ -202,7 +202,8 @@ test('the page says what keeps machines away, why an installation stopped, and w
   await using cloud = await startCloud();
   const { ready } = cloud;
   const client = clientOf(ready);
-  await atEachWidth({ client }, async ({ width, signIn }) => {
+  // The narrow screen is dark.
+  await atEachWidth({ client, widths: [1280, 360] }, async ({ width, signIn }) => {
     const page = await signIn();
     if (width === 360) await page.emulateMedia({ colorScheme: 'dark' });
     await page.goto(`${ready.url}/machines/add?machine=00000000-0000-4000-8000-000000000000`);

@@ -21,17 +21,19 @@ export async function openOwnDatabase(cluster: Cluster, name: string, log: Log):
   const { host, port, user, admin } = cluster;
   const connection = { is: 'socket', host, port, user, database: name } as const;
   await withClient({ ...connection, user: admin, database: 'postgres' }, async (client) => {
-    await createRole(client, log);
-    await client.query('revoke all on database postgres, template1 from public');
     const { rows } = await client.query<{ owner: string }>(
       'select datdba::regrole::text as owner from pg_database where datname = $1',
       [name],
     );
     const owner = rows[0]?.owner;
+    // Before anything is changed.
+    if (owner !== undefined && owner !== appRole) throw unreleased({ host });
+    await createRole(client, log);
+    await client.query('revoke all on database postgres, template1 from public');
     if (owner === undefined) {
       await client.query(`create database ${name} owner ${appRole}`);
       log.info('the database has its owner', { database: name, owner: appRole });
-    } else if (owner !== appRole) throw unreleased({ host });
+    }
     await client.query(`revoke all on database ${name} from public`);
   });
   return connection;
