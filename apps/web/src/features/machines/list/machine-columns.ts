@@ -26,7 +26,7 @@ export const machineColumns: readonly Column[] = [
   { key: 'memory', text: 'Memory', share: 9, isNumber: true },
   { key: 'temperature', text: 'Temperature', share: 11, isNumber: true },
   { key: 'agent', text: 'Agent', share: 8, isNumber: true },
-  { key: 'server', text: 'Server', share: 9, isNumber: true },
+  { key: 'server', text: 'Server', share: 10, isNumber: true },
   { key: 'revision', text: 'Revision', share: 10, isNumber: true },
   { key: 'seen', text: 'Last seen', share: 15, isNumber: true },
 ];
