@@ -1,56 +1,20 @@
 // Log lines by time: query, pages in both directions from any line or moment, counts by level, several machines.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { sql } from 'kysely';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
-import {
-  LogDirection,
-  LogService,
-  type SearchLogsRequestSchema,
-} from '@platform/contract/gen/platform/logs/v1/logs_pb';
+import { LogDirection, LogService } from '@platform/contract/gen/platform/logs/v1/logs_pb';
 import { requireLogQuery } from '@platform/contract/logs/filter';
-import { deleteKey, insertKey } from '../src/access/store/keys.ts';
 import { databaseExpression } from '../src/logs/log-expression.ts';
 import { countLines, searchLines } from '../src/logs/store/log-search.ts';
 import { failure } from './failure.ts';
 import { testServer } from './server.ts';
-import { turnedClock } from './turned-clock.ts';
+import { type Entry, type Request, machine, searcher, start } from './log-machine.ts';
 
 const minute = 60_000;
-/** A whole hour of the day before, so that no clock of the test is before a line. */
-const start = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 24 * 3_600_000;
-type Entry = MessageInitShape<typeof LogEntrySchema>;
-type Request = MessageInitShape<typeof SearchLogsRequestSchema>;
-type Server = Awaited<ReturnType<typeof testServer>>;
-
-async function machine(on: Server, name: string) {
-  const { partId, part } = await on.machine(name);
-  const robot = await on.client(RobotService, part);
-  return {
-    partId,
-    send: (logs: (Entry & { ms?: number })[]) =>
-      robot.log({
-        id: partId,
-        logs: logs.map(({ ms = 0, ...entry }) => ({ time: timestampFromMs(start + ms), ...entry })),
-      }),
-  };
-}
-
-async function searcher(on: Server, ...partIds: string[]) {
-  const logs = await on.client(LogService);
-  const call = (request: Request = {}) =>
-    logs.searchLogs({ partIds, direction: LogDirection.OLDEST_FIRST, ...request });
-  return {
-    logs,
-    call,
-    found: async (request: Request = {}) => (await call(request)).lines.map(({ entry }) => entry?.message),
-  };
-}
 
 const bootId = 'b1f3';
 const lines: (Entry & { ms: number })[] = [
@@ -472,81 +436,4 @@ test('lines of the first and the last moment of all times can be answered as JSO
     interval: '31622400s',
     total: { info: '1' },
   });
-});
-
-test('a watch of several machines reports that lines were stored, and only those of its machines', async () => {
-  await using on = await testServer();
-  const [barn, gate, other] = [await machine(on, 'barn'), await machine(on, 'gate'), await machine(on, 'other')];
-  const { logs } = await searcher(on);
-  const follow = (partIds: string[], signal?: AbortSignal) => {
-    const answers = logs.watchLogs({ partIds }, signal && { signal });
-    return answers[Symbol.asyncIterator]();
-  };
-  assert.equal(await failure(follow([]).next()), 'InvalidArgument INVALID_ARGUMENT');
-  const stop = new AbortController();
-  const watch = follow([barn.partId, gate.partId], stop.signal);
-  await watch.next();
-  for (const one of [gate, barn]) {
-    const seen = { lines: 0 };
-    const reported = watch.next().then(() => seen.lines);
-    await other.send([{ message: 'of a machine that is not watched' }]);
-    await logs.searchLogs({ partIds: [other.partId] });
-    seen.lines = 1;
-    await one.send([{ message: 'a line' }]);
-    assert.equal(await reported, 1);
-  }
-  stop.abort();
-});
-
-test('a tail and a watch end when the right of their caller does', async () => {
-  const time = turnedClock();
-  await using on = await testServer([], {}, time.clock);
-  const barn = await machine(on, 'barn');
-  const follow = async () => {
-    const grant = {
-      role: 'operator' as const,
-      resource: 'organization' as const,
-      resourceId: on.orgId,
-      orgId: on.orgId,
-    };
-    const { id, key } = await insertKey(on.db, { orgId: on.orgId, name: 'reader', grants: [grant] });
-    const credentials = { type: 'api-key' as const, entity: id, payload: key };
-    const [logs, app] = [await on.client(LogService, credentials), await on.client(AppService, credentials)];
-    const answers = [
-      logs.watchLogs({ partIds: [barn.partId] })[Symbol.asyncIterator](),
-      app.tailRobotPartLogs({ id: barn.partId })[Symbol.asyncIterator](),
-    ];
-    for (const one of answers) await one.next();
-    return { id, answers };
-  };
-  const [grants, keys, kept] = [await follow(), await follow(), await follow()];
-  await sql`delete from access_grant where identity_id = ${grants.id}`.execute(on.db);
-  await deleteKey(on.db, keys.id);
-  time.advance(6_000);
-  await barn.send([{ message: 'for those who may still read' }]);
-  for (const one of grants.answers) assert.match(await failure(one.next()), /^NotFound PART_NOT_FOUND/);
-  for (const one of keys.answers) assert.match(await failure(one.next()), /^Unauthenticated NOT_AUTHENTICATED/);
-  for (const one of kept.answers) assert.equal((await one.next()).done, false);
-});
-
-test('a caller has at most 32 watches open, and another one when one ends', async () => {
-  await using on = await testServer();
-  const { partId } = await machine(on, 'barn');
-  const { logs } = await searcher(on);
-  const stops = Array.from({ length: 32 }, () => new AbortController());
-  const begin = (signal?: AbortSignal) => {
-    const answers = logs.watchLogs({ partIds: [partId] }, signal && { signal });
-    return answers[Symbol.asyncIterator]().next();
-  };
-  await Promise.all(stops.map(({ signal }) => begin(signal)));
-  assert.equal(await failure(begin()), 'ResourceExhausted TOO_MANY_REQUESTS');
-  stops[0]?.abort();
-  // The server hears of the end a moment later.
-  const isOpen = () =>
-    begin(stops[1]?.signal).then(
-      ({ done }) => done === false,
-      () => false,
-    );
-  while (!(await isOpen()));
-  for (const one of stops) one.abort();
 });
