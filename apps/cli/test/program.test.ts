@@ -29,7 +29,7 @@ for (const [line, what] of table)
 test('a missing command, reported to users: the commands with what they do', () => {
   const { code, stdout, stderr } = platform('release');
   assert.deepEqual([code, stdout], [exitCodes.usage, '']);
-  assert.match(stderr, /promote \[options\] <name> <version> <channel> +point a channel at a version/);
+  assert.match(stderr, /promote \[options\] <name> <version> <channel> +point a channel at a published version/);
 });
 
 const invalid: [line: string[], what: RegExp][] = [
