@@ -1,6 +1,7 @@
 // Interrupts and fails the update of each program at every one of its steps. The machine must always end with
 // one complete version of each program in use, the server running, the cloud reachable, and the next update possible.
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
@@ -8,8 +9,9 @@ import { pointsOf, programs, type Point } from './kill-points.ts';
 import type { Played } from './kill-points-worker.ts';
 
 const workers = 2;
-/** Runs only every n-th point, for a quick check. */
+/** Runs only every n-th point, from one of the first n that is drawn, for a quick check. */
 const share = Number(process.env['PLATFORM_KILL_POINTS_SHARE'] ?? 1);
+const first = Number(process.env['PLATFORM_KILL_POINTS_FIRST'] ?? randomInt(share));
 /** Runs only the points that match this pattern, for example "agent .*ENOSPC". */
 const only = new RegExp(process.env['PLATFORM_KILL_POINTS_ONLY'] ?? '');
 
@@ -32,15 +34,19 @@ test('kill points: whatever fails at whatever step, one whole version is in use 
   const all = (await Promise.all(programs.map((program) => pointsOf(program)))).flat();
   assert.ok(all.length >= 300, `${all.length} points`);
   const meant = all.filter(({ program, what, fault }) => only.test(`${program} ${what} ${JSON.stringify(fault)}`));
-  const points = meant.filter((_, i) => i % share === 0);
+  const points = meant.filter((_, i) => i % share === first);
   const parts = Array.from({ length: workers }, (_, part) => points.filter((_point, i) => i % workers === part));
   const played = (await Promise.all(parts.map(playAll))).flat();
   const problems = played.flatMap(({ problem }) => problem ?? []);
   const each = problems.map((problem) => problem.split('\n')[0]).join('\n');
-  assert.equal(problems.length, 0, `${problems.length} of ${points.length} points:\n${each}\n\n${problems[0]}`);
+  assert.equal(
+    problems.length,
+    0,
+    `${problems.length} of ${points.length} points (PLATFORM_KILL_POINTS_SHARE=${share} PLATFORM_KILL_POINTS_FIRST=${first}):\n${each}\n\n${problems[0]}`,
+  );
   const histogram = Map.groupBy(played, ({ outcome }) => outcome);
   for (const [outcome, { length }] of [...histogram].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     console.log(`${String(length).padStart(5)} ${outcome}`);
   }
-  console.log(`${points.length} kill points`);
+  console.log(`${points.length} kill points, each of ${share} from ${first}`);
 });
