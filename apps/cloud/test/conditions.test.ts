@@ -11,23 +11,18 @@ import {
   ConditionSubject,
   type ListConditionsResponse,
 } from '@platform/contract/gen/platform/conditions/v1/conditions_pb';
-import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { insertKey } from '../src/access/store/keys.ts';
 import { readRunnersSince } from '../src/conditions/store/measured-training.ts';
 import { sampleEveryMs, watchEveryMs } from '../src/conditions/watch.ts';
 import { failure } from './failure.ts';
-import { type TestServer, testServer } from './server.ts';
-import { turnedClock } from './turned-clock.ts';
+import { testServer } from './server.ts';
+import { watched } from './watched-server.ts';
 
-const hostInfo = { platform: 'linux/arm64', tags: ['platform-agent'] };
 const hour = 3_600_000;
 
 type Conditions = Client<typeof ConditionService>;
-type Reported = { code: string; severity: Severity; message: string; remedy: string; path?: string };
-type Report = { conditions?: (Reported & { since?: { seconds: bigint; nanos: number } })[] };
-
 const disk = {
   code: 'DISK_FULL',
   severity: Severity.ERROR,
@@ -41,52 +36,6 @@ const camera = {
   remedy: 'Check it.',
   path: 'components[0]',
 };
-
-type Machine = Awaited<ReturnType<TestServer['machine']>>;
-
-const report = async (on: TestServer, { partId, part }: Machine, of: Report): Promise<void> => {
-  const device = await on.client(AgentDeviceService, part);
-  await device.deviceAgentConfig({ id: partId, hostInfo, report: of });
-};
-
-/** A server on a clock that moves on, with calls that see what was measured since. */
-async function watched(argv: readonly string[] = []) {
-  const time = turnedClock();
-  // Whatever this host has free.
-  const on = await testServer(['--low-disk-gb', '0', ...argv], {}, time.clock);
-  const organizationId = on.orgId;
-  const conditions = await on.client(ConditionService);
-  const newest = async (): Promise<number> => {
-    const { measuredOn } = await conditions.listConditions({ organizationId });
-    return measuredOn ? timestampMs(measuredOn) : 0;
-  };
-  const alive = new Map<Machine, Report>();
-  const next = async (): Promise<void> => {
-    // A measurement that runs now may have begun before.
-    for (let times = 0; times < 2; times += 1) {
-      const before = await newest();
-      while ((await newest()) <= before) {
-        for (const [machine, of] of alive) await report(on, machine, of);
-        time.advance(watchEveryMs / 5);
-      }
-    }
-  };
-  /** The machine reports this all the time; undefined: it is silent. */
-  const reports = async (machine: Machine, of: Report | undefined): Promise<void> => {
-    if (of) alive.set(machine, of);
-    else alive.delete(machine);
-    await next();
-  };
-  return {
-    on,
-    time,
-    conditions,
-    organizationId,
-    next,
-    reports,
-    [Symbol.asyncDispose]: () => on[Symbol.asyncDispose](),
-  };
-}
 
 const isOfMachine = ({ subject }: { subject: ConditionSubject }): boolean => subject === ConditionSubject.MACHINE;
 const lines = ({ conditions }: ListConditionsResponse): string[] =>

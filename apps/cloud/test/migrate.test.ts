@@ -40,7 +40,7 @@ test('migrations run once, in order, and a newer or changed schema is refused', 
 
 test('a schema from before the first release is refused', async () => {
   await using database = await testDatabase();
-  await sql`update migration set name = '0001_foundation.sql'`.execute(database.db);
+  await sql`update migration set name = '0001_foundation.sql' where name = '0001_baseline.sql'`.execute(database.db);
   await sql`insert into migration (name, sha256) values ('0058_conditions.sql', 'x')`.execute(database.db);
   for (const [where, what] of [
     ['/data', 'the data folder /data'],

@@ -5,6 +5,7 @@ import {
   trimEndedConditions,
   trimMachineConditions,
 } from './store/condition-records.ts';
+import { removeWatched } from '../machines/store/absences.ts';
 import { removeFleetSamples } from './store/fleet-samples.ts';
 
 /** Retention of conditions and mutes after their end, and the most conditions of an organization and of a machine. */
@@ -29,6 +30,10 @@ export const conditionSweeps = (db: Database, sampleDays: number) =>
     {
       name: 'ended conditions',
       remove: (now: number) => removeEndedConditions(db, now - keptDays * dayMs, rowsPerStep),
+    },
+    {
+      name: 'times in which the server listened',
+      remove: (now: number) => removeWatched(db, now - keptDays * dayMs, rowsPerStep),
     },
     { name: 'ended mutes', remove: (now: number) => removeEndedMutes(db, now - keptDays * dayMs, rowsPerStep) },
     {

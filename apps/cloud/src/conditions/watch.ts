@@ -3,7 +3,8 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Database } from '../database/database.ts';
 import type { HealthDeps } from '../health/installation-service.ts';
 import type { Presence } from '../machines/presence.ts';
-import { isUninstalled } from '../machines/rules/online.ts';
+import { absentAfterMs, isUninstalled } from '../machines/rules/online.ts';
+import { saveWatched } from '../machines/store/absences.ts';
 import { capabilitiesLifetimeMs } from '../training/rules/runner-capabilities.ts';
 import { runnersSince } from '../training/store/runners.ts';
 import { reportedConditions } from './reported.ts';
@@ -32,6 +33,8 @@ const shareOfTime = 50;
 const longestPauseMs = 10_000;
 /** A measurement that is older is late. */
 const lateMs = 2 * 60_000;
+/** How often it is stored that the server listens: how exactly a later server knows when this one ended. */
+const watchedEveryMs = 10_000;
 /** Each organization has one sample for each of these periods. */
 export const sampleEveryMs = 5 * 60_000;
 /** After a start, machines connect again within this time. */
@@ -100,6 +103,8 @@ type WatchState = {
   watchedFrom: number;
   /** Since when no measurement was complete; undefined: the last one was. */
   triedSince: number | undefined;
+  /** What was stored last of that this server listens; monotonic. Undefined: nothing yet. */
+  watched: { readonly id: string; readonly at: number } | undefined;
   /** Period of the last sample. */
   sampled: number;
   /** Since when checks of the readiness fail. Undefined: those of an earlier server are not read yet. */
@@ -113,6 +118,7 @@ function measurer(deps: WatchDeps): () => Promise<Measurement> {
     open: undefined,
     watchedFrom: clock.now(),
     triedSince: undefined,
+    watched: undefined,
     sampled: 0,
     failing: undefined,
   };
@@ -133,6 +139,7 @@ function measurer(deps: WatchDeps): () => Promise<Measurement> {
     state.open = undefined;
     const begun = await saveConditionChanges(db, changes, at);
     if (begun.size === changes.begun.length) state.open = nextOpen(open, changes, begun);
+    await keepWatched(db, state, clock);
     const numbers = fleetNumbers(
       machines.map((machine, index) => ({ ...machine, ...versionsOf(states[index]) })),
       found,
@@ -149,6 +156,15 @@ function measurer(deps: WatchDeps): () => Promise<Measurement> {
 function forgetLongTry(state: WatchState, clock: Clock): void {
   const now = clock.now();
   if (now - (state.triedSince ?? now) > lateMs) state.watchedFrom = now;
+}
+
+/** Stores that the server listens. What machines did in a time without a measurement is not known. */
+async function keepWatched(db: Database, state: WatchState, clock: Clock): Promise<void> {
+  const [now, { watched }] = [clock.now(), state];
+  const passed = watched === undefined ? Infinity : now - watched.at;
+  if (passed < watchedEveryMs) return;
+  const id = await saveWatched(db, passed > absentAfterMs ? undefined : watched?.id, clock.wall());
+  state.watched = { id, at: now };
 }
 
 /** Stores one sample for each period. */

@@ -236,6 +236,7 @@ type FoundationTables = {
     mutedOn: Time;
     until: Time;
   };
+  watchedTime: { id: string; beganOn: Time; endedOn: Time };
   fleetSample: { orgId: string; time: Time; machines: number; online: number };
   configRevision: {
     partId: string;

@@ -1,11 +1,12 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
+import { Absence, TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { callerOf } from '../access/caller.ts';
 import { operatedPart } from '../machines/part-access.ts';
 import { reportOf } from '../machines/rules/machine-facts.ts';
 import { isUninstalled } from '../machines/rules/online.ts';
-import { type TimelineEvent, type TimelineFacts, timelineEvents, timelinePage } from '../machines/rules/timeline.ts';
+import { type TimelineFacts, timelineEvents, timelinePage } from '../machines/rules/timeline.ts';
+import type { TimelineEvent } from '../machines/rules/timeline-event.ts';
 import type { PartRow } from '../machines/store/machines.ts';
 import { readTimelineRows } from '../machines/store/timeline.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
@@ -34,6 +35,7 @@ export const timelineRoutes =
         const rows = await readTimelineRows(db, {
           partId: part.id,
           machineId: part.machineId,
+          isMain: part.isMain,
           until: after?.time ?? now,
           now,
           kinds,
@@ -54,16 +56,18 @@ function factsOf({ presence, clock }: TimelineDeps, part: PartRow): TimelineFact
   return {
     report: reportOf(part),
     reportedOn: part.reportedOn ?? undefined,
+    createdOn: part.machineCreatedOn,
     lostSince: isOnline ? undefined : lastSeen,
     uninstalledOn: isGone ? (part.uninstalledOn ?? undefined) : undefined,
     now: clock.wall(),
   };
 }
 
-const eventMessage = ({ time, until, kind, severity, text, detail, actor, revision }: TimelineEvent) => ({
+const eventMessage = ({ time, until, kind, absence, severity, text, detail, actor, revision }: TimelineEvent) => ({
   time: timeOf(time),
   ...(until !== undefined && { until: timeOf(until) }),
   kind,
+  absence: absence ?? Absence.UNSPECIFIED,
   severity: severity ?? Severity.UNSPECIFIED,
   text: text.slice(0, longestText),
   detail: (detail ?? '').slice(0, longestText),

@@ -10,7 +10,7 @@ export type Contents = (but: string) => Promise<Record<string, string>>;
 const measured = ['kind', 'type', 'width', 'height', 'used_bits', 'problem'].map((name) => `image_${name}`);
 const counters = ['last_seen', ...measured];
 /** The server writes these by itself, whoever calls: its own clock, and what it measures all the time. */
-const ownTables = ['retention_time', 'condition_record', 'fleet_sample'];
+const ownTables = ['retention_time', 'condition_record', 'fleet_sample', 'watched_time'];
 
 /**
  * Rows that note a try, which changes nothing else: a failed sign-in, a set-up code that is sent again, and an installer

@@ -1,3 +1,4 @@
+import { absentAfterMs } from '../../machines/rules/online.ts';
 import {
   cutCode,
   cutPlace,
@@ -32,8 +33,6 @@ export interface MeasuredMachine {
   readonly reported: readonly ReportedCondition[];
 }
 
-/** A machine that is away for less may be restarting. */
-const offlineAfterMs = 5 * 60_000;
 const awaitedMs = 24 * 3_600_000;
 /** Both have to hold: a small disk is not low for its share alone, and a large one not for its bytes. */
 const lowDisk = { percent: 10, bytes: 2e9 } as const;
@@ -57,7 +56,7 @@ export function machineConditions(
   const reported = reportedConditions(machine).map((one) => ({ ...of, ...one }));
   // A time of the future comes from a clock that was wrong: it says nothing of now.
   const seen = lastSeen !== undefined && lastSeen <= now ? lastSeen : 0;
-  const isAway = state === 'offline' && now - Math.max(seen, watchedSince) > offlineAfterMs;
+  const isAway = state === 'offline' && now - Math.max(seen, watchedSince) > absentAfterMs;
   const reportedLast = worst(machine.reported)?.message;
   const last = reportedLast === undefined ? undefined : `Its last report: ${reportedLast}`;
   const away = { ...of, since: lastSeen };
@@ -110,9 +109,15 @@ export function keptOf(reported: readonly ReportedCondition[], most = mostReport
   return [...found.values()];
 }
 
-/** A time from before the machine existed comes from a wrong clock. */
+/**
+ * A time from before the machine existed comes from a wrong clock. Only the server knows when it missed a machine: those
+ * conditions are the history of its absences.
+ */
 const reportedConditions = ({ reported, createdOn }: MeasuredMachine) =>
-  keptOf(reported, mostReported + mostNoticed).map(({ path, since, ...one }) => ({
+  keptOf(
+    reported.filter(({ code }) => code !== 'MACHINE_OFFLINE'),
+    mostReported + mostNoticed,
+  ).map(({ path, since, ...one }) => ({
     ...one,
     place: path,
     since: since !== undefined && since < createdOn ? undefined : since,

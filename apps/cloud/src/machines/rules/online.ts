@@ -16,6 +16,9 @@ export function onlineState(lastSeen: number | undefined, now: number, checkMs: 
   return Math.abs(now - lastSeen) <= onlineForMs(checkMs) ? 'online' : 'offline';
 }
 
+/** A machine that is away for less may be restarting: only a longer absence is a condition and a fact of its history. */
+export const absentAfterMs = 5 * 60_000;
+
 /** The server may notice the end of a connection after the last report on another connection. */
 export const uninstallLateMs = 5_000;
 

@@ -13,10 +13,11 @@ import { timelineEvents, timelinePage, type TimelineFacts, type TimelinePlace, t
 
 const minute = 60_000;
 const now = 1000 * minute;
-const none: TimelineRows = { revisions: [], actions: [], runs: [], orders: [], sampled: [] };
+const none: TimelineRows = { revisions: [], actions: [], runs: [], orders: [], sampled: [], absences: [], watched: [] };
 const quiet: TimelineFacts = {
   report: undefined,
   reportedOn: undefined,
+  createdOn: 0,
   lostSince: undefined,
   uninstalledOn: undefined,
   now,

@@ -10,37 +10,27 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { EventKind } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { bootReasons, textOfState, updateStates } from '@platform/contract/machine/program-states';
+import { absenceEvents, type AbsenceRows } from './absence-events.ts';
 import { deriveOrder, type PartOrderRow, type StoredKind } from './part-orders.ts';
-
-/** Times in ms since 1970. */
-export interface TimelineEvent {
-  readonly time: number;
-  readonly until?: number;
-  readonly kind: EventKind;
-  readonly severity?: Severity;
-  readonly text: string;
-  readonly detail?: string;
-  readonly actor?: string;
-  readonly revision?: number;
-}
+import type { TimelineEvent } from './timeline-event.ts';
 
 type RevisionRow = { revision: number; savedBy: string; savedOn: number; comment: string };
 type ActionRow = { at: number; actor: string; action: string };
 type RunRow = { firstSeen: number; hostname: string };
 
-export interface TimelineRows {
+export interface TimelineRows extends AbsenceRows {
   readonly revisions: readonly RevisionRow[];
   readonly actions: readonly ActionRow[];
   readonly runs: readonly RunRow[];
   readonly orders: readonly PartOrderRow[];
-  /** Times of samples, ascending. */
-  readonly sampled: readonly number[];
 }
 
 /** What is known of the machine at one time. */
 export interface TimelineFacts {
   readonly report: AgentReport | undefined;
   readonly reportedOn: number | undefined;
+  /** When the machine was created. */
+  readonly createdOn: number;
   /** Since when it is not heard; undefined: it is. */
   readonly lostSince: number | undefined;
   readonly uninstalledOn: number | undefined;
@@ -58,9 +48,8 @@ export function timelineEvents(rows: TimelineRows, facts: TimelineFacts): Timeli
     ...rows.actions.map(actionEvent),
     ...rows.runs.map(runEvent),
     ...rows.orders.flatMap((order) => orderEvents(order, facts.now)),
-    ...gapEvents(rows.sampled),
     ...reportEvents(facts),
-    ...absenceEvents(facts),
+    ...absenceEvents(rows, facts),
   ];
   return events.filter(isPossible).toSorted((a, b) => b.time - a.time || a.kind - b.kind || (a.text < b.text ? -1 : 1));
 }
@@ -164,28 +153,6 @@ function orderEvents(order: PartOrderRow, now: number): TimelineEvent[] {
       detail: derived.reason,
       actor: order.requestedBy,
     },
-  ];
-}
-
-/** Agents take one sample a minute. */
-const gapMs = 2.5 * 60_000;
-
-function gapEvents(sampled: readonly number[]): TimelineEvent[] {
-  return sampled.flatMap((time, place) => {
-    const before = sampled[place - 1];
-    if (before === undefined || time - before <= gapMs) return [];
-    return [
-      { time: before, until: time, kind: EventKind.ABSENCE, severity: Severity.WARNING, text: 'Nothing was measured' },
-    ];
-  });
-}
-
-function absenceEvents({ lostSince, uninstalledOn }: TimelineFacts): TimelineEvent[] {
-  if (uninstalledOn !== undefined)
-    return [{ time: uninstalledOn, kind: EventKind.ABSENCE, text: 'The agent reported its removal' }];
-  if (lostSince === undefined) return [];
-  return [
-    { time: lostSince, kind: EventKind.ABSENCE, severity: Severity.ERROR, text: 'Not heard since then: offline' },
   ];
 }
 

@@ -1,7 +1,10 @@
 import { EventKind } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { at, type Database } from '../../database/database.ts';
+import { absentAfterMs } from '../rules/online.ts';
 import { timedSamples } from '../rules/samples.ts';
+import type { AbsenceRows } from '../rules/absence-events.ts';
 import { hiddenActions, orderActions, type TimelineRows } from '../rules/timeline.ts';
+import { readAbsences, readWatched } from './absences.ts';
 import { readOrders } from './part-orders.ts';
 import { readSamples } from './samples.ts';
 
@@ -11,6 +14,8 @@ const sampledMs = 7 * 24 * 3_600_000;
 type Wanted = {
   partId: string;
   machineId: string;
+  /** The server misses a machine by its main part. */
+  isMain: boolean;
   /** Times in ms since 1970. */
   until: number;
   now: number;
@@ -21,9 +26,9 @@ type Wanted = {
 
 /** The rows of each source up to a time that can become events of these kinds; at most `limit` of each, the newest. */
 export async function readTimelineRows(db: Database, of: Wanted): Promise<TimelineRows> {
-  const { partId, until, now, limit } = of;
+  const { partId, until, limit } = of;
   const isAsked = (kind: EventKind): boolean => of.kinds.length === 0 || of.kinds.includes(kind);
-  const [revisions, actions, runs, orders, batches] = await Promise.all([
+  const [revisions, actions, runs, orders, absent] = await Promise.all([
     isAsked(EventKind.REVISION)
       ? db
           .selectFrom('configRevision')
@@ -46,12 +51,23 @@ export async function readTimelineRows(db: Database, of: Wanted): Promise<Timeli
           .execute()
       : [],
     readOrders(db, partId),
-    isAsked(EventKind.ABSENCE)
-      ? readSamples(db, partId, { from: until - sampledMs, until: Math.min(now, until + sampledMs) })
-      : [],
+    isAsked(EventKind.ABSENCE) ? readAbsenceRows(db, of) : { sampled: [], absences: [], watched: [] },
+  ]);
+  return { revisions, actions, runs, orders, ...absent };
+}
+
+async function readAbsenceRows(
+  db: Database,
+  { partId, machineId, isMain, until, now, limit }: Wanted,
+): Promise<AbsenceRows> {
+  const [batches, watched, absences] = await Promise.all([
+    readSamples(db, partId, { from: until - sampledMs, until: Math.min(now, until + sampledMs) }),
+    readWatched(db),
+    // A gap between samples may begin a little before the absence that explains it; one absence at most is as close.
+    isMain ? readAbsences(db, machineId, { until: until + absentAfterMs, limit: limit + 1 }) : [],
   ]);
   const sampled = batches.flatMap((batch) => timedSamples(batch).map(({ time }) => time));
-  return { revisions, actions, runs, orders, sampled: sampled.toSorted((a, b) => a - b) };
+  return { sampled: sampled.toSorted((a, b) => a - b), absences, watched };
 }
 
 async function readActions(
