@@ -4,7 +4,7 @@ import type { Tone } from '../../../ui/status-label.ts';
 import { localClock } from '../../../ui/times.ts';
 import { chartSummary, type SampleChart } from './sample-lines.ts';
 import type { SampleSpan } from './story-search.ts';
-import { type EventMarks, marksText } from './timeline.ts';
+import { type BandKind, type EventMarks, marksText } from './timeline.ts';
 import type { EventKindName } from './timeline-kinds.ts';
 
 interface PlotProps {
@@ -70,16 +70,28 @@ const markColors: Readonly<Partial<Record<EventKindName, string>>> = {
 };
 const toneColors: Readonly<Partial<Record<Tone, string>>> = { bad: '--bad', warn: '--warn' };
 
-/** Grey bands where nothing was measured, and a dashed line for each event, under the lines of the values. */
+/** As in the key below the charts: a machine that is offline may measure, so its lines stay visible. */
+const bandColors: Readonly<Record<BandKind, readonly [color: string, opacity: number]>> = {
+  offline: ['--bad', 0.18],
+  unknown: ['--warn', 0.18],
+  unmeasured: ['--surface-3', 1],
+};
+
+/** Bands where something is missing, and a dashed line for each event, under the lines of the values. */
 function drawMarks(plot: uPlot, { marked, span }: PlotProps): void {
   const { ctx, bbox } = plot;
   const [from, until] = [span.from / 1000, span.until / 1000];
   const x = (ms: number): number => plot.valToPos(Math.min(until, Math.max(from, ms / 1000)), 'x', true);
   const isSeen = (start: number, end: number): boolean => end >= span.from && start <= span.until;
   ctx.save();
-  ctx.fillStyle = colorOf('--surface-3');
-  for (const [start, end] of marked.absences)
-    if (isSeen(start, end)) ctx.fillRect(x(start), bbox.top, Math.max(1, x(end) - x(start)), bbox.height);
+  for (const { from: start, until: end, kind } of marked.bands) {
+    if (!isSeen(start, end)) continue;
+    const [color, opacity] = bandColors[kind];
+    ctx.fillStyle = colorOf(color);
+    ctx.globalAlpha = opacity;
+    ctx.fillRect(x(start), bbox.top, Math.max(1, x(end) - x(start)), bbox.height);
+  }
+  ctx.globalAlpha = 1;
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   ctx.lineWidth = devicePixelRatio;
   for (const { at, kind, tone } of marked.marks) {
@@ -139,7 +151,7 @@ export function SamplePlot({ chart, times, span, marked, onPoint }: PlotProps) {
       ref={holder}
       className="story-plot"
       role="img"
-      aria-label={[chartSummary(chart, span.phrase), marksText(marked.marks, span)].filter(Boolean).join('; marked: ')}
+      aria-label={[chartSummary(chart, span.phrase), marksText(marked, span)].filter(Boolean).join('; marked: ')}
     />
   );
 }

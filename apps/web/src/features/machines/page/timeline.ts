@@ -1,6 +1,6 @@
 // The events of a machine as rows by day, and as marks on charts.
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { EventKind, type MachineEvent } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
+import { Absence, EventKind, type MachineEvent } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { actorName } from '../../../entities/machine/actors.ts';
 import type { Tone } from '../../../ui/status-label.ts';
 import { earlierTime, localClock, msOf, span } from '../../../ui/times.ts';
@@ -37,21 +37,31 @@ const tones: Readonly<Record<number, Tone>> = {
   [Severity.NOTE]: 'busy',
 };
 
-const rowOf = (event: MachineEvent, place: number): EventRow => {
+const rowOf = (event: MachineEvent, place: number, now: number): EventRow => {
   const at = msOf(event.time) ?? 0;
   const until = msOf(event.until);
   return {
     key: `${at} ${event.text} ${place}`,
     at,
-    clock: localClock(at).slice(0, 5),
+    clock: clockOf(at),
     kind: nameOf(event.kind) ?? 'other',
     tone: tones[event.severity] ?? 'quiet',
-    text: until === undefined ? event.text : `${event.text} for ${span(until - at)}`,
+    text: until === undefined ? event.text : `${event.text} ${lasting(event, { at, until, now })}`,
     detail: event.detail,
     actor: actorName(event.actor),
     revision: event.revision,
   };
 };
+
+/** "for 14 min"; an absence that the server noticed has its times: "14:02 – 14:31 (29 min)". */
+function lasting({ absence }: MachineEvent, { at, until, now }: { at: number; until: number; now: number }): string {
+  if (absence !== Absence.OFFLINE && absence !== Absence.NOT_KNOWN) return `for ${span(until - at)}`;
+  const isSameDay = dayTitle(at, now) === dayTitle(until, now);
+  const end = isSameDay ? clockOf(until) : `${dayTitle(until, now).toLowerCase()} ${clockOf(until)}`;
+  return `${clockOf(at)} – ${end} (${span(until - at)})`;
+}
+
+const clockOf = (at: number): string => localClock(at).slice(0, 5);
 
 export interface EventDay {
   /** "Today", "Yesterday" or the date. */
@@ -61,7 +71,7 @@ export interface EventDay {
 
 /** @param events - the newest first. */
 export function eventDays(events: readonly MachineEvent[], now: number): EventDay[] {
-  const rows = events.map(rowOf);
+  const rows = events.map((event, place) => rowOf(event, place, now));
   return [...Map.groupBy(rows, ({ at }) => dayTitle(at, now))].map(([title, ofDay]) => ({ title, rows: ofDay }));
 }
 
@@ -76,32 +86,54 @@ export interface Mark {
   readonly tone: Tone;
 }
 
+/** What a time is in which something is missing. */
+export type BandKind = 'offline' | 'unknown' | 'unmeasured';
+
+export interface Band {
+  readonly from: number;
+  readonly until: number;
+  readonly kind: BandKind;
+}
+
 export interface EventMarks {
   readonly marks: readonly Mark[];
-  /** Times in which nothing was measured. */
-  readonly absences: readonly (readonly [from: number, until: number])[];
+  readonly bands: readonly Band[];
 }
 
 const marked: readonly EventKindName[] = ['revision', 'update', 'restart', 'condition'];
+const bandKinds: Readonly<Partial<Record<Absence, BandKind>>> = {
+  [Absence.OFFLINE]: 'offline',
+  [Absence.NOT_KNOWN]: 'unknown',
+  [Absence.NOT_MEASURED]: 'unmeasured',
+};
 
-/** What explains a bend in a chart, and the times without measurements; the order is that of the events. */
-export function eventMarks(events: readonly MachineEvent[]): EventMarks {
-  const rows = events.map(rowOf);
-  const marks = rows.flatMap(({ at, kind, tone }) =>
-    kind !== 'other' && marked.includes(kind) ? [{ at, kind, tone }] : [],
-  );
-  const absences = events.flatMap(({ time, until }) => {
-    const [from, end] = [msOf(time), msOf(until)];
-    return from === undefined || end === undefined ? [] : [[from, end] as const];
+/** What explains a bend in a chart, and the times in which something is missing; the order is that of the events. */
+export function eventMarks(events: readonly MachineEvent[], now: number): EventMarks {
+  const marks = events.flatMap((event, place): Mark[] => {
+    const { at, kind, tone } = rowOf(event, place, now);
+    return kind !== 'other' && marked.includes(kind) ? [{ at, kind, tone }] : [];
   });
-  return { marks, absences };
+  const bands = events.flatMap(({ time, until, absence }): Band[] => {
+    const [from, kind] = [msOf(time), bandKinds[absence]];
+    return from === undefined || kind === undefined ? [] : [{ from, until: msOf(until) ?? now, kind }];
+  });
+  return { marks, bands };
 }
 
-/** The marks of a chart in words: "2 restarts, 1 update". */
-export function marksText(marks: readonly Mark[], { from, until }: { from: number; until: number }): string {
+/** The marks of a chart in words: "2 restarts, 1 update, offline 29 min". */
+export function marksText({ marks, bands }: EventMarks, { from, until }: { from: number; until: number }): string {
   const seen = marks.filter(({ at }) => at >= from && at <= until);
   const counts = [...Map.groupBy(seen, ({ kind }) => kind)].map(
     ([kind, of]) => `${of.length} ${kind}${of.length === 1 ? '' : 's'}`,
   );
-  return counts.join(', ');
+  const totalMs = (kind: BandKind): number =>
+    bands
+      .filter((band) => band.kind === kind)
+      .reduce((sum, band) => sum + Math.max(0, Math.min(until, band.until) - Math.max(from, band.from)), 0);
+  const [offlineMs, unknownMs] = [totalMs('offline'), totalMs('unknown')];
+  return [
+    ...counts,
+    ...(offlineMs > 0 ? [`offline ${span(offlineMs)}`] : []),
+    ...(unknownMs > 0 ? [`not known ${span(unknownMs)}`] : []),
+  ].join(', ');
 }

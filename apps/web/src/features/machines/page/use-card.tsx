@@ -9,7 +9,7 @@ import { Ago, useNow } from '../../../ui/time.tsx';
 import { earlierTime, localClock, spanOf } from '../../../ui/times.ts';
 import { newestPlace, sampleLines, valuesText, type SampleChart, type SampleLines } from './sample-lines.ts';
 import { sampleRanges, sampleSpan, type SampleRange, type SampleSpan, type StorySearch } from './story-search.ts';
-import { eventMarks, type EventMarks } from './timeline.ts';
+import { type BandKind, eventMarks, type EventMarks } from './timeline.ts';
 import { useEvents } from './timeline-card.tsx';
 
 /** Samples arrive in groups of some minutes. */
@@ -27,9 +27,12 @@ interface UseCardProps {
 export function UseCard({ machineId, partId, search }: UseCardProps) {
   const { range = '24h', events } = search;
   const { data: happened } = useEvents(partId, undefined);
-  const marked = useMemo(() => eventMarks(happened?.pages.flatMap((page) => page.events) ?? []), [happened]);
   const step = Math.ceil(useNow() / refreshMs) * refreshMs;
   const span = useMemo(() => sampleSpan(range, step, refreshMs), [range, step]);
+  const marked = useMemo(
+    () => eventMarks(happened?.pages.flatMap((page) => page.events) ?? [], step),
+    [happened, step],
+  );
   const { data, error } = useQuery(
     FleetService.method.getMachineSamples,
     { partId, from: timestampFromMs(span.from), until: timestampFromMs(span.until), most: mostPoints },
@@ -76,6 +79,12 @@ export function UseCard({ machineId, partId, search }: UseCardProps) {
   );
 }
 
+const bandTitles: Readonly<Record<BandKind, string>> = {
+  offline: 'offline',
+  unknown: 'not known',
+  unmeasured: 'nothing measured',
+};
+
 /** What the marks of the charts mean. */
 const MarkKey = () => (
   <p className="story-key soft small">
@@ -84,9 +93,11 @@ const MarkKey = () => (
         <span className={`story-mark story-mark-${kind}`} aria-hidden="true" /> {kind}
       </span>
     ))}
-    <span>
-      <span className="story-away" aria-hidden="true" /> nothing measured
-    </span>
+    {(Object.keys(bandTitles) as BandKind[]).map((kind) => (
+      <span key={kind}>
+        <span className={`story-band story-band-${kind}`} aria-hidden="true" /> {bandTitles[kind]}
+      </span>
+    ))}
   </p>
 );
 
