@@ -26,6 +26,8 @@ type Protocol = 'connect' | 'connect-json' | 'grpc-web';
 export class JobLab extends ServerLab {
   readonly #tokens = new Map<string, Promise<string>>();
   #jumpedMs = 0;
+  /** Since the start of the server. */
+  #advancedMs = 0;
   #killedDatabase = 0;
   readonly #diskMib: number | undefined;
 
@@ -55,6 +57,7 @@ export class JobLab extends ServerLab {
   }
   async restart(): Promise<void> {
     await this.kill();
+    this.#advancedMs = 0;
     await this.start();
   }
   /** Kills the postmaster, which ends its other processes; the server restarts it. */
@@ -77,9 +80,17 @@ export class JobLab extends ServerLab {
     });
   }
 
-  /** Advances the server's clock, in steps as small as its own. */
-  async advance(ms: number): Promise<void> {
-    for (let left = ms; left > 0; left -= 1000) await this.#tell(`advance ${Math.min(left, 1000)}`);
+  /** Advances the server's clock, by default in steps as small as its own. */
+  async advance(ms: number, stepMs = 1000): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) await this.#tell(`advance ${Math.min(left, stepMs)}`);
+    this.#advancedMs += ms;
+  }
+  /** Kills the server, and starts it so much later by its clock. */
+  async restartAfter(ms: number): Promise<void> {
+    await this.kill();
+    this.#jumpedMs += this.#advancedMs + ms;
+    this.#advancedMs = 0;
+    await this.start();
   }
   /** Changes the server's wall clock. */
   async jumpWall(ms: number): Promise<void> {

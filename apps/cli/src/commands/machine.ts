@@ -16,6 +16,7 @@ import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
 import { reportSaved } from './config-problems.ts';
 import { machineEditCommands } from './machine-edits.ts';
+import { eventsCommand } from './machine-events.ts';
 import { bulkCommands } from './machine-bulk.ts';
 import { tagCommands } from './machine-tags.ts';
 import { sampleJson, sampleText } from '../views/samples.ts';
@@ -31,6 +32,7 @@ export function machineCommands(program: Command, run: Run): void {
   createCommand(machine, run);
   listCommand(machine, run);
   showCommand(machine, run);
+  eventsCommand(machine, run);
   credentialsCommand(machine, run);
   restartCommand(machine, run);
   pinCommand(machine, run);
