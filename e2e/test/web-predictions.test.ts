@@ -128,6 +128,18 @@ async function uploadClassified(ready: CloudReady, bytes: Buffer, datasetId: str
   return binaryDataId;
 }
 
+/** Looks at the camera until an image has boxes: the machine sends those in which its model has just found some. */
+const lookLive = (client: PlatformClient): Promise<void> =>
+  atEachWidth({ client, widths: [1280] }, async ({ signIn }) => {
+    const page = await signIn();
+    await page.getByRole('link', { name: 'press' }).click();
+    const cameras = page.getByRole('region', { name: 'Cameras' });
+    await cameras.getByRole('button', { name: 'Live view of yard' }).click();
+    await cameras.getByRole('img', { name: /^Live image of yard: \w+ \d\.\d\d/ }).waitFor();
+    await cameras.locator('.story-frame .story-box').first().waitFor();
+    await checkPage(page, 'live view with boxes');
+  });
+
 test('a detector that was trained here runs on a machine, and the app draws its boxes over the captured image', async (t) => {
   await using cloud = await startCloud();
   await using job = await tempFolder();
@@ -137,9 +149,12 @@ test('a detector that was trained here runs on a machine, and the app draws its 
   const image = await publishDetector(job.path, ready, client);
   const datasetId = await client.datasetClient.createDataset('captured', ready.org_id);
   const machine = await startMachine(folder.path, { ready, image, datasetId });
-  const { binaryDataId, annotations } = await firstAnnotated(client, datasetId, folder.file('server.log')).finally(() =>
-    machine[Symbol.asyncDispose](),
-  );
+  const { binaryDataId, annotations } = await firstAnnotated(client, datasetId, folder.file('server.log'))
+    .then(async (first) => {
+      await lookLive(client);
+      return first;
+    })
+    .finally(() => machine[Symbol.asyncDispose]());
   const found = annotations?.bboxes ?? [];
   const bytes = await readFile(image);
   await atEachWidth({ client, t }, async ({ signIn }) => {

@@ -61,16 +61,21 @@ for (const isKey of [false, true])
 
     const waiting = page.getView({ partId, camera, wait });
     const jpeg = await image();
-    const sent = await machine.sendView({ partId, camera, jpeg, takenOn: timestampFromMs(1_700_000_000_000) });
-    assert.deepEqual([sent.isWanted, sent.bytesLeft], [true, 200_000_000n - BigInt(jpeg.length)]);
+    const cow = { label: 'cow', confidence: 0.93, xMin: 0.1, yMin: 0.2, xMax: 0.5, yMax: 0.75 };
+    const takenOn = timestampFromMs(1_700_000_000_000);
+    const sent = await machine.sendView({ partId, camera, jpeg, takenOn, boxes: [cow] });
+    const count = BigInt(jpeg.length + 49);
+    assert.deepEqual([sent.isWanted, sent.bytesLeft], [true, 200_000_000n - count]);
     const first = await waiting;
     assert.equal(first.state, ViewState.IMAGE);
     assert.deepEqual(Buffer.from(first.jpeg), jpeg);
     assert.equal(timestampMs(first.takenOn!), 1_700_000_000_000);
     assert.ok(durationMs(first.age!) < 5_000);
-    assert.deepEqual([first.bytesToday, first.bytesPerDay], [BigInt(jpeg.length), 200_000_000n]);
+    assert.deepEqual([first.bytesToday, first.bytesPerDay], [count, 200_000_000n]);
+    assert.partialDeepStrictEqual(first.boxes, [cow]);
     const same = await page.getView({ partId, camera, knownSequence: first.sequence, wait: shortWait });
     assert.deepEqual([same.state, same.sequence, same.jpeg.length], [ViewState.IMAGE, first.sequence, 0]);
+    assert.deepEqual(same.boxes, [], 'boxes come with their image only');
 
     const problem = { code: 'CAMERA_FAILED', message: 'The camera "front" gives no image.', remedy: 'Plug it in.' };
     await machine.sendView({ partId, camera, problem });
@@ -117,6 +122,8 @@ test('an image that is not a small JPEG is refused, and so are more than two a s
   for (const jpeg of [Buffer.alloc(0), Buffer.from('text'), Buffer.alloc(60_001), await image(641)])
     assert.equal(await send(Buffer.from(jpeg)), 'InvalidArgument INVALID_ARGUMENT');
   const jpeg = await image();
+  const boxes = [{ label: 'cow', confidence: 0.9, xMin: 0.5, yMin: 0, xMax: 0.1, yMax: 1 }];
+  assert.equal(await failure(machine.sendView({ partId, camera, jpeg, boxes })), 'InvalidArgument INVALID_ARGUMENT');
   const sent = Array.from({ length: 10 }, () => send(jpeg));
   const refused = (await Promise.all(sent)).filter((code) => code === 'ResourceExhausted TOO_MANY_REQUESTS');
   assert.ok(refused.length >= 6, `${refused.length} of ten at once are refused`);

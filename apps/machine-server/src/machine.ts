@@ -19,6 +19,7 @@ import type { LogQueue } from './cloud/log-upload.ts';
 import { reportSchemas } from './cloud/schema-report.ts';
 import type { RouteDeps } from './http/routes.ts';
 import type { JpegCodec } from './images/jpeg-codec.ts';
+import { PredictedImages } from './resources/predicted-images.ts';
 import { sendViews } from './live/send-views.ts';
 import { emptyConfig } from './machine-config.ts';
 import type { MachineConfig } from './machine-config.ts';
@@ -110,7 +111,7 @@ export async function openMachine(deps: Deps): Promise<Machine> {
           resources.run(signal),
           uploadCaptures(uploading, signal),
           runSchemaReport(deps, signal),
-          runLiveViews(deps, { desired: polling.views, running }, signal),
+          runLiveViews(deps, { desired: polling.views, running, predicted: resources.predicted }, signal),
         ]);
       } finally {
         await running.stopAll();
@@ -127,7 +128,7 @@ const runSchemaReport = ({ link, partId, clock, log }: Deps, signal: AbortSignal
 
 const runLiveViews = (
   { link, partId, jpeg, clock, log }: Deps,
-  of: { desired: Cell<DesiredViews>; running: RunningResources },
+  of: { desired: Cell<DesiredViews>; running: RunningResources; predicted: PredictedImages },
   signal: AbortSignal,
 ): Promise<void> =>
   sendViews({ ...of, live: link.client(LiveService), partId, jpeg, clock, log: log.child('live') }, signal);
@@ -164,15 +165,16 @@ function openResources(deps: Deps, installed: Cell<ReadonlyMap<string, Installed
   const log = deps.log.child('resources');
   const running = new RunningResources();
   const spool = new CaptureSpool();
+  const predicted = new PredictedImages();
   const captureFolder = path.join(deps.dataFolder, 'captures');
   const attempts = new Attempts(clock);
   const goal = new Cell<Want>({ revision: 0, configSha256: '', resources: [], packages: installed.get() });
   const progress = new Cell<Progress>({ revision: 0, configSha256: '', isChanging: false });
-  const factory = { running, engine, jpeg, spool, captureFolder, clock, log };
+  const factory = { running, engine, jpeg, spool, predicted, captureFolder, clock, log };
   const start = (spec: Parameters<typeof startResource>[0]) => startResource(spec, factory);
   const reconciler = resourceReconciler({ running, start, attempts, progress, log });
   const run = (signal: AbortSignal): Promise<void> => converge(reconciler, goal, { clock, log }, signal);
-  return { running, spool, captureFolder, attempts, goal, progress, run };
+  return { running, spool, predicted, captureFolder, attempts, goal, progress, run };
 }
 
 async function follow<T>(cell: Cell<T>, use: (value: T) => void, signal: AbortSignal): Promise<void> {

@@ -7,6 +7,7 @@ import { annotationsFrom } from '../src/resources/prediction.ts';
 import type { Detection, ImageAnnotations } from '../src/annotations.ts';
 import type { Reading } from '../src/resources/prediction.ts';
 import type { Model } from '../src/resources/resource.ts';
+import { PredictedImages } from '../src/resources/predicted-images.ts';
 import { RunningResources } from '../src/resources/running.ts';
 import { jpeg } from './codecs.ts';
 import { colourImage } from './colour-images.ts';
@@ -73,7 +74,16 @@ test('an image is kept whatever becomes of its prediction', async () => {
   for (const [name, model, of, wanted, problem] of rows) {
     if (model) await running.put('net', name, { offer: { is: 'model', model }, stop });
     const before = spool.added.get();
-    const capturing = await startResource(of, { running, engine, jpeg, spool, captureFolder, clock, log });
+    const capturing = await startResource(of, {
+      running,
+      engine,
+      jpeg,
+      spool,
+      predicted: new PredictedImages(),
+      captureFolder,
+      clock,
+      log,
+    });
     if (spool.added.get() === before) await spool.added.changed(new AbortController().signal);
     await clock.advance(1); // the capture ends, and the next one is due much later
     await capturing.stop();

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { SendViewRequestSchema, SendViewResponseSchema } from '@platform/contract/gen/platform/live/v1/live_pb';
 import type { SendViewRequest } from '@platform/contract/gen/platform/live/v1/live_pb';
@@ -9,6 +10,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { liveImage } from '../src/live/live-image.ts';
+import { PredictedImages } from '../src/resources/predicted-images.ts';
 import { sendViews } from '../src/live/send-views.ts';
 import { noViews } from '../src/cloud/desired-views.ts';
 import type { DesiredViews } from '../src/cloud/desired-views.ts';
@@ -50,11 +52,14 @@ async function world() {
       return create(SendViewResponseSchema, { isWanted: state.isWanted });
     },
   };
-  const done = sendViews({ live, partId: 'p', desired, running, jpeg: codec, clock, log }, end.signal);
+  const predicted = new PredictedImages();
+  const done = sendViews({ live, partId: 'p', desired, running, predicted, jpeg: codec, clock, log }, end.signal);
   return {
     state,
     desired,
     sent,
+    clock,
+    predicted,
     /** @returns what was sent meanwhile. */
     async pass(ms: number) {
       const before = sent.length;
@@ -162,3 +167,69 @@ for (const [what, make, width, height] of [
     if (width !== undefined) assert.deepEqual([found.width, found.height], [width, height]);
     else assert.ok(found.width <= 640 && found.height <= 640);
   });
+
+const box = (label: string) => ({
+  label,
+  score: 0.9,
+  x_min_normalized: 0.1,
+  y_min_normalized: 0.2,
+  x_max_normalized: 0.5,
+  y_max_normalized: 0.6,
+});
+const blue = await sharp({ create: { width: 9, height: 6, channels: 3, background: 'rgb(10, 20, 240)' } })
+  .jpeg()
+  .toBuffer();
+
+test('boxes are sent with the image in which they were found, and an image of now without any', async () => {
+  await using w = await world();
+  const note = (label: string, agoMs = 0) =>
+    w.predicted.note('front', {
+      bytes: blue,
+      source: 'b.jpg',
+      takenAt: w.clock.now() - agoMs,
+      boxes: label === '' ? [] : [box(label)],
+    });
+  note('before a view');
+  assert.equal(w.predicted.newest('front'), undefined, 'nothing is kept without a view');
+  w.desired.set({ state: '1', cameras: ['front'] });
+  await w.pass(1_000);
+  const widths = async (requests: readonly SendViewRequest[]) =>
+    Promise.all(requests.map(async ({ jpeg }) => (await sharp(jpeg).metadata()).width));
+  const labels = (requests: readonly SendViewRequest[]) => requests.map(({ boxes }) => boxes.map(({ label }) => label));
+
+  note('cow');
+  const taken = w.clock.wall();
+  const [first, ...more] = await w.pass(900);
+  assert.deepEqual(labels([first!, ...more]), [['cow']], 'it stays, in place of newer images without boxes');
+  assert.deepEqual(await widths([first!]), [9]);
+  assert.equal(timestampMs(first!.takenOn!), taken);
+  const { label: _, $typeName: _type, ...found } = first!.boxes[0]!;
+  assert.deepEqual(found, { confidence: 0.9, xMin: 0.1, yMin: 0.2, xMax: 0.5, yMax: 0.6 });
+
+  const later = await w.pass(2_000);
+  assert.ok(later.length >= 2);
+  assert.deepEqual(labels(later).flat(), [], 'boxes of more than a second ago are of another moment');
+  assert.deepEqual(new Set(await widths(later)), new Set([8]));
+
+  note('slow', 1_000);
+  assert.deepEqual(labels(await w.pass(2_000)).flat(), [], 'its model took too long');
+  note('new');
+  note('old', 500);
+  assert.equal(w.predicted.newest('front')?.boxes[0]?.label, 'new');
+  w.desired.set(noViews);
+  await w.pass(1_000);
+  assert.equal(w.predicted.newest('front'), undefined);
+});
+
+test('a detector that is fast enough sets the pace, and all its images have boxes', async () => {
+  await using w = await world();
+  w.desired.set({ state: '1', cameras: ['front'] });
+  await w.pass(1_000);
+  const sent: SendViewRequest[] = [];
+  for (let n = 0; n < 10; n++) {
+    w.predicted.note('front', { bytes: blue, source: 'b.jpg', takenAt: w.clock.now(), boxes: [box(`${n}`)] });
+    sent.push(...(await w.pass(800)));
+  }
+  assert.ok(sent.length >= 9 && sent.length <= 11, `${sent.length} images`);
+  assert.ok(sent.every(({ boxes }) => boxes.length === 1));
+});

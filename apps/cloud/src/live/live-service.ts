@@ -22,7 +22,7 @@ import { longPoll } from '../rpc/long-poll.ts';
 import { durationMs, durationOf, msOf, timeOf } from '../rpc/protobuf-times.ts';
 import { shortText } from '../rpc/rules/field-checks.ts';
 import type { LiveRequests } from './live-requests.ts';
-import { type KnownView, liveLimits } from './rules/live-views.ts';
+import { type KnownView, liveLimits, type ViewBox } from './rules/live-views.ts';
 import { viewState } from './rules/view-state.ts';
 import { imageHeader } from '@platform/dataset-files/image-header';
 
@@ -58,18 +58,21 @@ export const liveRoutes = (deps: LiveDeps) => {
 const tooMany = (limit: string): PlatformError => new PlatformError('TOO_MANY_REQUESTS', { limit });
 
 async function sendView({ db, live, presence }: LiveDeps, request: SendViewRequest, caller: Caller) {
-  const { jpeg, takenOn, problem } = request;
+  const { jpeg, takenOn, problem, boxes } = request;
   const partId = await ownPartId(db, caller, request.partId);
   const camera = shortText('camera', request.camera, longestName);
   presence.touch(partId);
   const invalid = jpeg.length > 0 ? viewProblem(jpeg) : problem ? undefined : noImage;
   if (invalid) throw new PlatformError('INVALID_ARGUMENT', { field: 'jpeg', ...invalid });
+  const badBoxes = boxesProblem(boxes);
+  if (badBoxes) throw new PlatformError('INVALID_ARGUMENT', { field: 'boxes', ...badBoxes });
   const cut = (text: string): string => text.slice(0, longestText).toWellFormed();
   const words = problem && jpeg.length === 0 ? problem : undefined;
   const view = {
     // A copy: the message shares its memory with the whole request.
     jpeg: jpeg.slice(),
     takenOn: takenOn && msOf(takenOn),
+    boxes: jpeg.length > 0 ? boxes.map(boxOf) : [],
     problem: words && { code: cut(words.code), message: cut(words.message), remedy: cut(words.remedy) },
   };
   const outcome = live.views.take(partId, camera, view, live.time());
@@ -165,7 +168,7 @@ function answerOf(
     bytesPerDay: BigInt(live.views.dayBytes),
     ...(view && {
       sequence: BigInt(view.sequence),
-      ...(view.sequence !== known && { jpeg: view.jpeg }),
+      ...(view.sequence !== known && { jpeg: view.jpeg, boxes: [...view.boxes] }),
       ...(view.takenOn !== undefined && { takenOn: timeOf(view.takenOn) }),
       age: durationOf(clock.now() - view.receivedAt),
       ...(view.problem && { problem: view.problem }),
@@ -180,6 +183,29 @@ function rightsChanges(changes: Changes): { signal: AbortSignal; end(): void } {
     if (kind === undefined || kind === 'api_key' || kind === 'person' || kind === 'session') changed.abort();
   });
   return { signal: changed.signal, end };
+}
+
+const boxOf = ({ label, confidence, xMin, yMin, xMax, yMax }: ViewBox): ViewBox => ({
+  label: label.slice(0, liveLimits.label).toWellFormed(),
+  confidence,
+  xMin,
+  yMin,
+  xMax,
+  yMax,
+});
+
+/** Why sent boxes cannot be kept. */
+export function boxesProblem(boxes: readonly ViewBox[]): { value: string; limit: string } | undefined {
+  if (boxes.length > liveLimits.boxes) return { value: `${boxes.length}`, limit: `at most ${liveLimits.boxes}` };
+  const isShare = (value: number): boolean => value >= 0 && value <= 1;
+  const bad = boxes.find(
+    ({ confidence, xMin, yMin, xMax, yMax }) =>
+      ![confidence, xMin, yMin, xMax, yMax].every(isShare) || xMin >= xMax || yMin >= yMax,
+  );
+  if (!bad) return undefined;
+  const { confidence, xMin, yMin, xMax, yMax } = bad;
+  const value = [confidence, xMin, yMin, xMax, yMax].join(' ');
+  return { value, limit: 'shares from 0 to 1, each edge before the one across' };
 }
 
 /** Why a sent image cannot be kept. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import sharp from 'sharp';
-import { viewProblem } from './live-service.ts';
+import { boxesProblem, viewProblem } from './live-service.ts';
 
 const imageOf = (width: number, height: number) =>
   sharp({ create: { width, height, channels: 3, background: 'rgb(10, 120, 40)' } });
@@ -19,6 +19,24 @@ const rows: readonly [what: string, make: () => Promise<Uint8Array>, problem: Re
 for (const [what, make, problem] of rows)
   test(`a sent image is checked: ${what}`, async () => {
     const found = viewProblem(await make());
+    if (problem === undefined) assert.equal(found, undefined);
+    else assert.match(`${found?.value}: ${found?.limit}`, problem);
+  });
+
+const box = { label: 'cow', confidence: 0.9, xMin: 0.1, yMin: 0.2, xMax: 0.5, yMax: 0.6 };
+const boxRows: readonly [what: string, boxes: readonly (typeof box)[], problem: RegExp | undefined][] = [
+  ['none', [], undefined],
+  ['as many as there may be', Array.from({ length: 50 }, () => box), undefined],
+  ['one more', Array.from({ length: 51 }, () => box), /^51: at most 50$/],
+  ['the whole image', [{ ...box, confidence: 1, xMin: 0, yMin: 0, xMax: 1, yMax: 1 }], undefined],
+  ['beyond the image', [box, { ...box, xMax: 1.001 }], /^0\.9 0\.1 0\.2 1\.001 0\.6: shares/],
+  ['without an area', [{ ...box, xMax: 0.1 }], /shares/],
+  ['upside down', [{ ...box, yMax: 0.1 }], /shares/],
+  ['a confidence that is not a number', [{ ...box, confidence: Number.NaN }], /shares/],
+];
+for (const [what, boxes, problem] of boxRows)
+  test(`sent boxes are checked: ${what}`, () => {
+    const found = boxesProblem(boxes);
     if (problem === undefined) assert.equal(found, undefined);
     else assert.match(`${found?.value}: ${found?.limit}`, problem);
   });

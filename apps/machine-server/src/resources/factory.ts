@@ -3,12 +3,13 @@ import path from 'node:path';
 import type { CaptureSpool } from '../captures/spool.ts';
 import type { RunnableSpec } from '../plans/resources.ts';
 import { folderCamera, httpCamera } from './cameras.ts';
+import type { PredictedImages } from './predicted-images.ts';
 import type { JpegCodec } from '../images/jpeg-codec.ts';
 import type { ModelEngine } from './model-engine.ts';
 import { loadModel } from './model.ts';
 import { annotationsFrom, resultsAbove } from './prediction.ts';
 import type { ImageAnnotations } from '../annotations.ts';
-import type { Resource } from './resource.ts';
+import type { Prediction, Resource } from './resource.ts';
 import type { RunningResources } from './running.ts';
 import { repeat } from './task.ts';
 import { watchedCamera } from './watched-camera.ts';
@@ -18,6 +19,8 @@ export interface FactoryDeps {
   readonly engine: ModelEngine;
   readonly jpeg: JpegCodec;
   readonly spool: CaptureSpool;
+  /** What live views show of predictions. */
+  readonly predicted: PredictedImages;
   /** Parent folder for capturing resources without a configured folder. */
   readonly captureFolder: string;
   readonly clock: Clock;
@@ -51,11 +54,14 @@ export async function startResource(spec: RunnableSpec, deps: FactoryDeps): Prom
   }
 }
 
-function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, { running, clock, log: parent }: FactoryDeps) {
+function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, deps: FactoryDeps) {
+  const { running, clock, log: parent } = deps;
   const log = parent.child(spec.name);
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
     const { bytes, source } = await running.get('camera', spec.camera).camera.image(signal);
+    const takenAt = clock.now();
     const prediction = await running.get('model', spec.model).model.predict(bytes, source);
+    notePredicted(deps, { ...spec, bytes, source, takenAt, prediction });
     const results = resultsAbove(prediction, spec.minimumScore);
     if (results === undefined) return;
     const { model, version, milliseconds } = prediction;
@@ -70,7 +76,7 @@ function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDe
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
     const { bytes, format, source } = await running.get('camera', spec.camera).camera.image(signal);
     const taken = clock.wall();
-    const annotating = annotate(spec, { bytes, source }, running);
+    const annotating = annotate(spec, { bytes, source, takenAt: clock.now() }, deps);
     // A failed prediction must not lose the image.
     const annotations = await annotating.catch(() => undefined);
     const record = await spool.add(folder, bytes, {
@@ -87,11 +93,31 @@ function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDe
 }
 
 async function annotate(
-  { predict }: Extract<RunnableSpec, { is: 'capture' }>,
-  { bytes, source }: { bytes: Uint8Array; source: string },
-  running: RunningResources,
+  { camera, predict }: Extract<RunnableSpec, { is: 'capture' }>,
+  image: { bytes: Uint8Array; source: string; takenAt: number },
+  deps: FactoryDeps,
 ): Promise<ImageAnnotations | undefined> {
   if (predict === undefined) return undefined;
-  const prediction = await running.get('model', predict.model).model.predict(bytes, source);
-  return annotationsFrom(prediction, predict.minimumScore);
+  const { model, minimumScore } = predict;
+  const prediction = await deps.running.get('model', model).model.predict(image.bytes, image.source);
+  notePredicted(deps, { ...image, camera, minimumScore, prediction });
+  return annotationsFrom(prediction, minimumScore);
+}
+
+/** Labels of whole images are not drawn, so their images are not kept. */
+function notePredicted(
+  { predicted }: FactoryDeps,
+  of: {
+    camera: string;
+    minimumScore: number;
+    bytes: Uint8Array;
+    source: string;
+    takenAt: number;
+    prediction: Prediction;
+  },
+): void {
+  const { camera, minimumScore, bytes, source, takenAt, prediction } = of;
+  if (prediction.task !== 'object_detection') return;
+  const boxes = annotationsFrom(prediction, minimumScore).bboxes;
+  predicted.note(camera, { bytes, source, takenAt, boxes });
 }

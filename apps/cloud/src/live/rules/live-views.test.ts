@@ -3,8 +3,14 @@ import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
 import { liveLimits, LiveViews, type SentView } from './live-views.ts';
 
-const imageOf = (bytes: number): SentView => ({ jpeg: new Uint8Array(bytes), takenOn: undefined, problem: undefined });
+const imageOf = (bytes: number): SentView => ({
+  jpeg: new Uint8Array(bytes),
+  takenOn: undefined,
+  problem: undefined,
+  boxes: [],
+});
 const failed: SentView = {
+  boxes: [],
   jpeg: new Uint8Array(),
   takenOn: undefined,
   problem: { code: 'CAMERA_FAILED', message: 'The camera gives no image.', remedy: '' },

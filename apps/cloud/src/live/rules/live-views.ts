@@ -7,6 +7,9 @@ export const liveLimits = {
   imageBytes: 60_000,
   /** Pixels of the longer side. */
   side: 640,
+  boxes: 50,
+  /** Characters of the label of a box. */
+  label: 100,
   /** Images of one camera. */
   perSecond: 2,
   /** All images together. The oldest go first. */
@@ -25,11 +28,22 @@ export const liveLimits = {
 export type LiveTime = { readonly now: number; readonly day: number };
 
 export type ViewProblem = { readonly code: string; readonly message: string; readonly remedy: string };
+/** Edges are shares of the width and the height of the image. */
+export type ViewBox = {
+  readonly label: string;
+  readonly confidence: number;
+  readonly xMin: number;
+  readonly yMin: number;
+  readonly xMax: number;
+  readonly yMax: number;
+};
 /** An image, or the reason why there is none. */
 export type SentView = {
   readonly jpeg: Uint8Array;
   readonly takenOn: number | undefined;
   readonly problem: ViewProblem | undefined;
+  /** Found in this image. */
+  readonly boxes: readonly ViewBox[];
 };
 export type KnownView = SentView & { readonly sequence: number; readonly receivedAt: number };
 
@@ -44,6 +58,9 @@ type Camera = {
   turn: number;
   view?: KnownView;
 };
+
+/** About as many as the message of a box has. */
+const boxBytes = ({ label }: ViewBox): number => 40 + 3 * label.length;
 
 type Outcome = { readonly isWanted: boolean; readonly bytesLeft: number } | 'too often';
 
@@ -120,7 +137,7 @@ export class LiveViews {
   take(partId: string, name: string, view: SentView, time: LiveTime): Outcome {
     const camera = this.#wanted(partId, time.now).find((one) => one.name === name);
     const before = this.bytesToday(partId, time);
-    const bytes = view.jpeg.length;
+    const bytes = view.jpeg.length + view.boxes.reduce((sum, box) => sum + boxBytes(box), 0);
     if (!camera || this.isLimitReached(partId, time))
       return { isWanted: false, bytesLeft: Math.max(0, this.#dayBytes - before) };
     if (this.#rates.take(`${partId} ${name}`, 1, time.now) > 0) return 'too often';

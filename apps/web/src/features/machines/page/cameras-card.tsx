@@ -7,9 +7,9 @@ import { FailureNote } from '../../../ui/messages.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { UserText } from '../../../ui/isolated-text.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
-import type { Box } from '../../../entities/image/boxes.ts';
 import { msOf } from '../../../ui/times.ts';
 import { isolateText } from '../../../ui/user-text.ts';
+import { boxText, ImageBox } from './image-box.tsx';
 import { useLiveView } from './live-query.ts';
 import type { LiveAccess } from './live-view.tsx';
 import { LiveButton, LiveCaption, LiveImage, useLiveAccess } from './live-view.tsx';
@@ -129,22 +129,3 @@ function CameraImage({ image, camera }: { image: BinaryMetadata; camera: Resourc
     </div>
   );
 }
-
-/** Left, top, width and height in percent of the image. */
-const ImageBox = ({ box }: { box: Box }) => (
-  <div
-    className={`story-box ${box.confidence !== undefined && box.confidence < 0.9 ? 'is-unsure' : ''}`}
-    style={{
-      insetInlineStart: `${box.xMin * 100}%`,
-      insetBlockStart: `${box.yMin * 100}%`,
-      inlineSize: `${(box.xMax - box.xMin) * 100}%`,
-      blockSize: `${(box.yMax - box.yMin) * 100}%`,
-    }}
-    aria-hidden="true"
-  >
-    <span>{boxText(box)}</span>
-  </div>
-);
-
-const boxText = ({ label, confidence }: Box): string =>
-  `${isolateText(label)}${confidence === undefined ? '' : ` ${confidence.toFixed(2)}`}`;

@@ -5,7 +5,7 @@ import { type GetViewResponse, LiveService } from '@platform/contract/gen/platfo
 import { useEffect, useState } from 'react';
 import { useClock } from '../../../ui/time.tsx';
 import { msOf, spanOf } from '../../../ui/times.ts';
-import type { LiveAnswer } from './live-state.ts';
+import type { LiveAnswer, LiveFrame } from './live-state.ts';
 
 const waitMs = 5_000;
 const afterFailureMs = 2_000;
@@ -82,10 +82,10 @@ interface Following {
 /** Shows each new image until `signal`. */
 async function follow({ load, show, wall, sleep }: Following, signal: AbortSignal): Promise<void> {
   let known = 0n;
-  let url: string | undefined;
-  const replace = (next: string | undefined): void => {
-    if (url !== undefined) URL.revokeObjectURL(url);
-    url = next;
+  let shown: LiveFrame | undefined;
+  const replace = (next: LiveFrame | undefined): void => {
+    if (shown !== undefined) URL.revokeObjectURL(shown.url);
+    shown = next;
   };
   let wait = 0;
   while (!signal.aborted) {
@@ -94,12 +94,12 @@ async function follow({ load, show, wall, sleep }: Following, signal: AbortSigna
       wait = waitMs;
       const isNew = found.sequence !== known;
       if (isNew) {
-        const next = found.jpeg.length > 0 ? await decoded(found.jpeg) : undefined;
+        const next = found.jpeg.length > 0 ? await frameOf(found) : undefined;
         if (signal.aborted) break;
         replace(next);
       }
       known = found.sequence;
-      show({ answer: answerOf(found, url, wall()), error: undefined });
+      show({ answer: answerOf(found, shown, wall()), error: undefined });
       if (!isNew) await sleep(pauseMs);
     } catch (error) {
       if (signal.aborted) break;
@@ -114,21 +114,34 @@ async function follow({ load, show, wall, sleep }: Following, signal: AbortSigna
   replace(undefined);
 }
 
-/** @returns a URL of the image, which can be shown without a gap. */
-async function decoded(jpeg: Uint8Array): Promise<string> {
+/** The image, which can be shown without a gap, with the boxes that the machine found in it. */
+async function frameOf({ jpeg, boxes }: GetViewResponse): Promise<LiveFrame> {
   const url = URL.createObjectURL(new Blob([new Uint8Array(jpeg)], { type: 'image/jpeg' }));
   const image = new Image();
   image.src = url;
   await image.decode().catch(() => undefined);
-  return url;
+  return {
+    url,
+    // An image that cannot be decoded has no size.
+    ratio: image.naturalHeight > 0 ? image.naturalWidth / image.naturalHeight : 16 / 9,
+    boxes: boxes.map(({ label, confidence, xMin, yMin, xMax, yMax }, place) => ({
+      id: `${place}`,
+      label,
+      confidence,
+      xMin,
+      yMin,
+      xMax,
+      yMax,
+    })),
+  };
 }
 
-function answerOf(found: GetViewResponse, url: string | undefined, now: number): LiveAnswer {
+function answerOf(found: GetViewResponse, frame: LiveFrame | undefined, now: number): LiveAnswer {
   const age = spanOf(found.age);
   const { problem } = found;
   return {
     state: found.state,
-    url,
+    frame,
     takenOn: msOf(found.takenOn),
     receivedAt: age === undefined ? undefined : now - age,
     problem: problem ? `${problem.message} ${problem.remedy}`.trim() : '',

@@ -6,7 +6,7 @@ import { type LiveAnswer, liveLabel, whyNoView } from './live-state.ts';
 const now = 1_764_000_000_000;
 const answer = (more: Partial<LiveAnswer>): LiveAnswer => ({
   state: ViewState.IMAGE,
-  url: 'blob:1',
+  frame: { url: 'blob:1', ratio: 1, boxes: [] },
   takenOn: now - 1_000,
   receivedAt: now - 500,
   problem: '',
@@ -17,7 +17,7 @@ const rows: readonly [what: string, answer: LiveAnswer | undefined, label: strin
   ['before the first answer', undefined, 'quiet no image: Waits for the first image for 3 s.', false],
   [
     'the machine has not sent one',
-    answer({ state: ViewState.WAITING, url: undefined, receivedAt: undefined }),
+    answer({ state: ViewState.WAITING, frame: undefined, receivedAt: undefined }),
     'quiet no image: Waits for the first image for 3 s.',
     false,
   ],
@@ -32,19 +32,19 @@ const rows: readonly [what: string, answer: LiveAnswer | undefined, label: strin
   ],
   [
     'a camera that fails',
-    answer({ state: ViewState.PROBLEM, url: undefined, problem: 'The camera "front" gives no image.' }),
+    answer({ state: ViewState.PROBLEM, frame: undefined, problem: 'The camera "front" gives no image.' }),
     'bad no image: The camera "front" gives no image.',
     false,
   ],
   [
     'a camera that failed when the machine was last heard',
-    answer({ state: ViewState.OFFLINE, url: undefined, receivedAt: now - 20_000, problem: 'It gives no image.' }),
+    answer({ state: ViewState.OFFLINE, frame: undefined, receivedAt: now - 20_000, problem: 'It gives no image.' }),
     'warn no answer for 20 s: It gives no image.',
     false,
   ],
   [
     'a machine that is offline',
-    answer({ state: ViewState.OFFLINE, url: undefined, receivedAt: undefined }),
+    answer({ state: ViewState.OFFLINE, frame: undefined, receivedAt: undefined }),
     'quiet no image: No live view: the machine is offline.',
     false,
   ],

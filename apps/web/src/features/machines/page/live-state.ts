@@ -1,14 +1,23 @@
 // What the page says of the live view of a camera.
 import { ViewState } from '@platform/contract/gen/platform/live/v1/live_pb';
+import type { Box } from '../../../entities/image/boxes.ts';
 import { bytes } from '../../../ui/quantities.ts';
 import type { StatusLabel } from '../../../ui/status-label.ts';
 import { span } from '../../../ui/times.ts';
 
+/** An image of a camera, with what a detector of the machine found in this very image. */
+export interface LiveFrame {
+  readonly url: string;
+  /** Width by height. */
+  readonly ratio: number;
+  readonly boxes: readonly Box[];
+}
+
 /** The last answer about a camera. Times in ms since 1970. */
 export interface LiveAnswer {
   readonly state: ViewState;
-  /** Shows the newest image; undefined: there is none. */
-  readonly url: string | undefined;
+  /** The newest image; undefined: there is none. */
+  readonly frame: LiveFrame | undefined;
   /** By the clock of the machine. */
   readonly takenOn: number | undefined;
   /** When the server received the image or the problem, by the clock of this page. */
@@ -61,7 +70,7 @@ export function liveLabel(answer: LiveAnswer | undefined, of: { startedAt: numbe
       age <= repeatedMs ? { tone: 'bad', text: 'no image' } : { tone: 'warn', text: `no answer for ${span(age)}` };
     return { badge, text: answer.problem, isLive: false };
   }
-  if (answer.url === undefined) return quiet(waits);
+  if (answer.frame === undefined) return quiet(waits);
   if (age <= freshMs) return { badge: { tone: 'good', text: 'live' }, text: '', isLive: true };
   return { badge: { tone: 'warn', text: `no image for ${span(age)}` }, text: '', isLive: false };
 }

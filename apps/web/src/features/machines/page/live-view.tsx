@@ -8,8 +8,9 @@ import { failureOf } from '../../../ui/failures.ts';
 import { bytes } from '../../../ui/quantities.ts';
 import { bothMoments, localClock } from '../../../ui/times.ts';
 import { isolateText } from '../../../ui/user-text.ts';
+import { boxText, ImageBox } from './image-box.tsx';
 import type { LiveMode, LiveView } from './live-query.ts';
-import { liveLabel, whyNoView } from './live-state.ts';
+import { type LiveFrame, liveLabel, whyNoView } from './live-state.ts';
 import './live.css';
 
 const lookMs = 15_000;
@@ -72,12 +73,29 @@ export function LiveImage({ view, camera }: { view: LiveView; camera: string }) 
   if (view.mode === 'long') return <LiveText text="Still watching? The live view ended after 10 minutes." />;
   const { text, isLive } = liveLabel(view.answer, { startedAt: view.startedAt, now });
   const failure = view.error === undefined ? undefined : failureOf(view.error);
-  const url = view.answer?.url;
-  if (text !== '' || url === undefined) return <LiveText text={failure ? `${failure.what} ${failure.remedy}` : text} />;
-  return (
-    <img className={`live-image ${isLive ? '' : 'is-past'}`} src={url} alt={`Live image of ${isolateText(camera)}`} />
-  );
+  const frame = view.answer?.frame;
+  if (text !== '' || frame === undefined)
+    return <LiveText text={failure ? `${failure.what} ${failure.remedy}` : text} />;
+  return <FrameImage frame={frame} camera={camera} isLive={isLive} />;
 }
+
+/** Boxes are of the same image, so they stay with it while it grows old. */
+const FrameImage = ({ frame, camera, isLive }: { frame: LiveFrame; camera: string; isLive: boolean }) => {
+  const { url, ratio, boxes } = frame;
+  const found = boxes.map(boxText).join(', ');
+  return (
+    <div className="story-frame" style={{ aspectRatio: ratio, ['--ratio' as string]: ratio }}>
+      <img
+        className={`live-image ${isLive ? '' : 'is-past'}`}
+        src={url}
+        alt={`Live image of ${isolateText(camera)}${found === '' ? '' : `: ${found}`}`}
+      />
+      {boxes.map((box) => (
+        <ImageBox key={box.id} box={box} />
+      ))}
+    </div>
+  );
+};
 
 const LiveText = ({ text }: { text: string }) => (
   <p className="soft small live-text">
@@ -90,7 +108,7 @@ export function LiveCaption({ view }: { view: LiveView }) {
   const now = useNow();
   if (view.mode !== 'on') return <span className="soft small push">not live</span>;
   const { badge } = liveLabel(view.answer, { startedAt: view.startedAt, now });
-  const taken = view.answer?.url === undefined ? undefined : view.answer.takenOn;
+  const taken = view.answer?.frame === undefined ? undefined : view.answer.takenOn;
   return (
     <>
       <Badge state={badge} />

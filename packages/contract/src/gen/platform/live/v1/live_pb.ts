@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/live/v1/live.proto.
  */
 export const file_platform_live_v1_live: GenFile = /*@__PURE__*/
-  fileDesc("ChtwbGF0Zm9ybS9saXZlL3YxL2xpdmUucHJvdG8SEHBsYXRmb3JtLmxpdmUudjEiLgoMRGVzaXJlZFZpZXdzEg0KBXN0YXRlGAEgASgJEg8KB2NhbWVyYXMYAiADKAkiPAoLVmlld1Byb2JsZW0SDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlbWVkeRgDIAEoCSKeAQoPU2VuZFZpZXdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSDgoGY2FtZXJhGAIgASgJEgwKBGpwZWcYAyABKAwSLAoIdGFrZW5fb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KB3Byb2JsZW0YBSABKAsyHS5wbGF0Zm9ybS5saXZlLnYxLlZpZXdQcm9ibGVtIjkKEFNlbmRWaWV3UmVzcG9uc2USEQoJaXNfd2FudGVkGAEgASgIEhIKCmJ5dGVzX2xlZnQYAiABKAQigwEKDkdldFZpZXdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSDgoGY2FtZXJhGAIgASgJEhYKDmtub3duX3NlcXVlbmNlGAMgASgEEicKBHdhaXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDwoHaXNfbG9vaxgFIAEoCCKPAgoPR2V0Vmlld1Jlc3BvbnNlEioKBXN0YXRlGAEgASgOMhsucGxhdGZvcm0ubGl2ZS52MS5WaWV3U3RhdGUSEAoIc2VxdWVuY2UYAiABKAQSDAoEanBlZxgDIAEoDBIsCgh0YWtlbl9vbhgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoDYWdlGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEi4KB3Byb2JsZW0YBiABKAsyHS5wbGF0Zm9ybS5saXZlLnYxLlZpZXdQcm9ibGVtEhMKC2J5dGVzX3RvZGF5GAcgASgEEhUKDWJ5dGVzX3Blcl9kYXkYCCABKAQq3wEKCVZpZXdTdGF0ZRIaChZWSUVXX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQVklFV19TVEFURV9JTUFHRRABEhYKElZJRVdfU1RBVEVfUFJPQkxFTRACEhYKElZJRVdfU1RBVEVfV0FJVElORxADEhYKElZJRVdfU1RBVEVfT0ZGTElORRAEEhwKGFZJRVdfU1RBVEVfU0VSVkVSX1NJTEVOVBAFEhwKGFZJRVdfU1RBVEVfTk9UX1NVUFBPUlRFRBAGEhwKGFZJRVdfU1RBVEVfTElNSVRfUkVBQ0hFRBAHMrABCgtMaXZlU2VydmljZRJRCghTZW5kVmlldxIhLnBsYXRmb3JtLmxpdmUudjEuU2VuZFZpZXdSZXF1ZXN0GiIucGxhdGZvcm0ubGl2ZS52MS5TZW5kVmlld1Jlc3BvbnNlEk4KB0dldFZpZXcSIC5wbGF0Zm9ybS5saXZlLnYxLkdldFZpZXdSZXF1ZXN0GiEucGxhdGZvcm0ubGl2ZS52MS5HZXRWaWV3UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChtwbGF0Zm9ybS9saXZlL3YxL2xpdmUucHJvdG8SEHBsYXRmb3JtLmxpdmUudjEiLgoMRGVzaXJlZFZpZXdzEg0KBXN0YXRlGAEgASgJEg8KB2NhbWVyYXMYAiADKAkiPAoLVmlld1Byb2JsZW0SDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlbWVkeRgDIAEoCSJoCgdWaWV3Qm94Eg0KBWxhYmVsGAEgASgJEhIKCmNvbmZpZGVuY2UYAiABKAESDQoFeF9taW4YAyABKAESDQoFeV9taW4YBCABKAESDQoFeF9tYXgYBSABKAESDQoFeV9tYXgYBiABKAEiyAEKD1NlbmRWaWV3UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEg4KBmNhbWVyYRgCIAEoCRIMCgRqcGVnGAMgASgMEiwKCHRha2VuX29uGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgdwcm9ibGVtGAUgASgLMh0ucGxhdGZvcm0ubGl2ZS52MS5WaWV3UHJvYmxlbRIoCgVib3hlcxgGIAMoCzIZLnBsYXRmb3JtLmxpdmUudjEuVmlld0JveCI5ChBTZW5kVmlld1Jlc3BvbnNlEhEKCWlzX3dhbnRlZBgBIAEoCBISCgpieXRlc19sZWZ0GAIgASgEIoMBCg5HZXRWaWV3UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEg4KBmNhbWVyYRgCIAEoCRIWCg5rbm93bl9zZXF1ZW5jZRgDIAEoBBInCgR3YWl0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB2lzX2xvb2sYBSABKAgiuQIKD0dldFZpZXdSZXNwb25zZRIqCgVzdGF0ZRgBIAEoDjIbLnBsYXRmb3JtLmxpdmUudjEuVmlld1N0YXRlEhAKCHNlcXVlbmNlGAIgASgEEgwKBGpwZWcYAyABKAwSLAoIdGFrZW5fb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKA2FnZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIuCgdwcm9ibGVtGAYgASgLMh0ucGxhdGZvcm0ubGl2ZS52MS5WaWV3UHJvYmxlbRITCgtieXRlc190b2RheRgHIAEoBBIVCg1ieXRlc19wZXJfZGF5GAggASgEEigKBWJveGVzGAkgAygLMhkucGxhdGZvcm0ubGl2ZS52MS5WaWV3Qm94Kt8BCglWaWV3U3RhdGUSGgoWVklFV19TVEFURV9VTlNQRUNJRklFRBAAEhQKEFZJRVdfU1RBVEVfSU1BR0UQARIWChJWSUVXX1NUQVRFX1BST0JMRU0QAhIWChJWSUVXX1NUQVRFX1dBSVRJTkcQAxIWChJWSUVXX1NUQVRFX09GRkxJTkUQBBIcChhWSUVXX1NUQVRFX1NFUlZFUl9TSUxFTlQQBRIcChhWSUVXX1NUQVRFX05PVF9TVVBQT1JURUQQBhIcChhWSUVXX1NUQVRFX0xJTUlUX1JFQUNIRUQQBzKwAQoLTGl2ZVNlcnZpY2USUQoIU2VuZFZpZXcSIS5wbGF0Zm9ybS5saXZlLnYxLlNlbmRWaWV3UmVxdWVzdBoiLnBsYXRmb3JtLmxpdmUudjEuU2VuZFZpZXdSZXNwb25zZRJOCgdHZXRWaWV3EiAucGxhdGZvcm0ubGl2ZS52MS5HZXRWaWV3UmVxdWVzdBohLnBsYXRmb3JtLmxpdmUudjEuR2V0Vmlld1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * The cameras whose images are requested now, in answers of platform.app.v1.RobotService.Config.
@@ -77,6 +77,52 @@ export const ViewProblemSchema: GenMessage<ViewProblem> = /*@__PURE__*/
   messageDesc(file_platform_live_v1_live, 1);
 
 /**
+ * What a detector of the machine found in an image. Edges are shares of its width and height, 0 to 1.
+ *
+ * @generated from message platform.live.v1.ViewBox
+ */
+export type ViewBox = Message<"platform.live.v1.ViewBox"> & {
+  /**
+   * @generated from field: string label = 1;
+   */
+  label: string;
+
+  /**
+   * 0 to 1.
+   *
+   * @generated from field: double confidence = 2;
+   */
+  confidence: number;
+
+  /**
+   * @generated from field: double x_min = 3;
+   */
+  xMin: number;
+
+  /**
+   * @generated from field: double y_min = 4;
+   */
+  yMin: number;
+
+  /**
+   * @generated from field: double x_max = 5;
+   */
+  xMax: number;
+
+  /**
+   * @generated from field: double y_max = 6;
+   */
+  yMax: number;
+};
+
+/**
+ * Describes the message platform.live.v1.ViewBox.
+ * Use `create(ViewBoxSchema)` to create a new message.
+ */
+export const ViewBoxSchema: GenMessage<ViewBox> = /*@__PURE__*/
+  messageDesc(file_platform_live_v1_live, 2);
+
+/**
  * @generated from message platform.live.v1.SendViewRequest
  */
 export type SendViewRequest = Message<"platform.live.v1.SendViewRequest"> & {
@@ -110,6 +156,13 @@ export type SendViewRequest = Message<"platform.live.v1.SendViewRequest"> & {
    * @generated from field: platform.live.v1.ViewProblem problem = 5;
    */
   problem?: ViewProblem | undefined;
+
+  /**
+   * Found in this very image; at most 50, with labels of at most 100 characters. Empty: none, or no detector saw it.
+   *
+   * @generated from field: repeated platform.live.v1.ViewBox boxes = 6;
+   */
+  boxes: ViewBox[];
 };
 
 /**
@@ -117,7 +170,7 @@ export type SendViewRequest = Message<"platform.live.v1.SendViewRequest"> & {
  * Use `create(SendViewRequestSchema)` to create a new message.
  */
 export const SendViewRequestSchema: GenMessage<SendViewRequest> = /*@__PURE__*/
-  messageDesc(file_platform_live_v1_live, 2);
+  messageDesc(file_platform_live_v1_live, 3);
 
 /**
  * @generated from message platform.live.v1.SendViewResponse
@@ -143,7 +196,7 @@ export type SendViewResponse = Message<"platform.live.v1.SendViewResponse"> & {
  * Use `create(SendViewResponseSchema)` to create a new message.
  */
 export const SendViewResponseSchema: GenMessage<SendViewResponse> = /*@__PURE__*/
-  messageDesc(file_platform_live_v1_live, 3);
+  messageDesc(file_platform_live_v1_live, 4);
 
 /**
  * @generated from message platform.live.v1.GetViewRequest
@@ -188,7 +241,7 @@ export type GetViewRequest = Message<"platform.live.v1.GetViewRequest"> & {
  * Use `create(GetViewRequestSchema)` to create a new message.
  */
 export const GetViewRequestSchema: GenMessage<GetViewRequest> = /*@__PURE__*/
-  messageDesc(file_platform_live_v1_live, 4);
+  messageDesc(file_platform_live_v1_live, 5);
 
 /**
  * @generated from message platform.live.v1.GetViewResponse
@@ -243,6 +296,13 @@ export type GetViewResponse = Message<"platform.live.v1.GetViewResponse"> & {
    * @generated from field: uint64 bytes_per_day = 8;
    */
   bytesPerDay: bigint;
+
+  /**
+   * Found by the machine in this very image; there only with `jpeg`.
+   *
+   * @generated from field: repeated platform.live.v1.ViewBox boxes = 9;
+   */
+  boxes: ViewBox[];
 };
 
 /**
@@ -250,7 +310,7 @@ export type GetViewResponse = Message<"platform.live.v1.GetViewResponse"> & {
  * Use `create(GetViewResponseSchema)` to create a new message.
  */
 export const GetViewResponseSchema: GenMessage<GetViewResponse> = /*@__PURE__*/
-  messageDesc(file_platform_live_v1_live, 5);
+  messageDesc(file_platform_live_v1_live, 6);
 
 /**
  * @generated from enum platform.live.v1.ViewState
