@@ -1,3 +1,4 @@
+// What detectors found, with the image in which they found it (decision 0167).
 import type { Detection } from '../annotations.ts';
 
 /** An image in which a detector has just found boxes, or none. */

@@ -1,4 +1,4 @@
-// When a machine was away, of what the server itself noticed. Where it did not listen, nothing is known.
+// When a machine was away, of what the server itself noticed. Where it did not listen, nothing is known (decision 0166).
 import { absentAfterMs } from './online.ts';
 
 /** In ms since 1970. */
