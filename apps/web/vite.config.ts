@@ -19,8 +19,38 @@ const preloadFont: Plugin = {
   },
 };
 
+/**
+ * What the first page needs is one file: it compresses better than a dozen that share modules with later pages. What
+ * many pages need is another one: on a slow processor, fetching a file takes longer than reading its few lines. What only
+ * some pages need and is large, and the types of calls, which take time when they are read, stay with those pages.
+ * See docs/decisions/0168-start-in-tasks.md.
+ */
+const groups = [
+  { name: 'first-page', tags: ['$initial' as const], priority: 2 },
+  { name: 'shared', test: /^(?!.*(?:_pb\.|codemirror|lezer|json-schema|uplot))/, minShareCount: 7, priority: 1 },
+];
+
+/** What draws the app comes beside its first file, see src/app/main.ts. */
+const preloadApp: Plugin = {
+  name: 'preload-app',
+  transformIndexHtml: {
+    order: 'post',
+    handler(_, { bundle = {} }) {
+      const app = Object.values(bundle).find((one) => one.type === 'chunk' && one.name === 'app');
+      const files = app?.type === 'chunk' ? [app.fileName, ...app.imports] : [];
+      return files
+        .filter((file) => bundle[file]?.type === 'chunk' && !bundle[file].isEntry)
+        .map((file) => ({
+          tag: 'link',
+          attrs: { rel: 'modulepreload', href: `/${file}`, crossorigin: '' },
+          injectTo: 'head' as const,
+        }));
+    },
+  },
+};
+
 export default defineConfig({
-  plugins: [react(), preloadFont, preparedDescriptors()],
+  plugins: [react(), preloadFont, preloadApp, preparedDescriptors()],
   // Preact runs what is written for React, in a sixth of the bytes; types stay those of React.
   resolve: {
     alias: {
@@ -34,8 +64,9 @@ export default defineConfig({
     target: 'es2023',
     manifest: true,
     reportCompressedSize: true,
-    // What the first page needs is one file: it compresses better than a dozen that share modules with later pages.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'first-page', tags: ['$initial'] }] } } },
+    // Browsers that take this target preload modules by themselves.
+    modulePreload: { polyfill: false },
+    rolldownOptions: { output: { codeSplitting: { groups } } },
   },
   server: { proxy: { '^/(platform\\.|proto\\.|data/|packages/|releases/|sign-in)': server } },
 });

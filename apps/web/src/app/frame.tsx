@@ -15,6 +15,8 @@ import {
   SignOutIcon,
   TrainingIcon,
 } from '../ui/icons.tsx';
+import { Loading } from '../ui/messages.tsx';
+import { NextTask } from '../ui/next-task.tsx';
 import { useSession } from '../entities/session/session.tsx';
 
 const places: readonly {
@@ -89,7 +91,7 @@ export function Frame() {
       </header>
       <main className="content" id="content" tabIndex={-1}>
         <LostContact />
-        <Outlet />
+        <Page />
       </main>
       <Suspense>
         <Keyboard shown={dialog} onShow={setDialog} />
@@ -97,6 +99,12 @@ export function Frame() {
     </div>
   );
 }
+
+const Page = () => (
+  <NextTask instead={<Loading />}>
+    <Outlet />
+  </NextTask>
+);
 
 function Who({ onShortcuts }: { onShortcuts: () => void }) {
   const { name, organization, organizations, choose, signOut, serverVersion } = useSession();

@@ -1,4 +1,5 @@
 import { parseSort } from '@platform/contract/machine/sort';
+import { browserClock } from '@platform/kit/web';
 import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { readStorySearch } from '../features/machines/page/story-search.ts';
 import { readConditionSearch } from '../features/conditions/condition-search.ts';
@@ -12,6 +13,14 @@ import { readSeveralSearch } from '../features/logs/several-search.ts';
 import { readLogSearch } from '../features/logs/log-search.ts';
 import { SessionGate } from './session-gate.tsx';
 
+/** A page whose modules are read in one task and drawn in another one. See docs/decisions/0168-start-in-tasks.md. */
+const page: typeof lazyRouteComponent = (load, name) =>
+  lazyRouteComponent(async () => {
+    const module = await load();
+    await browserClock.sleep(1);
+    return module;
+  }, name);
+
 const root = createRootRoute({
   component: () => (
     <SessionGate>
@@ -24,13 +33,13 @@ const root = createRootRoute({
 const index = createRoute({
   getParentRoute: () => root,
   path: '/',
-  component: lazyRouteComponent(() => import('../features/conditions/overview-page.tsx'), 'OverviewPage'),
+  component: page(() => import('../features/conditions/overview-page.tsx'), 'OverviewPage'),
 });
 const conditions = createRoute({
   getParentRoute: () => root,
   path: '/conditions',
   validateSearch: readConditionSearch,
-  component: lazyRouteComponent(() => import('../features/conditions/conditions-page.tsx'), 'ConditionsPage'),
+  component: page(() => import('../features/conditions/conditions-page.tsx'), 'ConditionsPage'),
 });
 const machines = createRoute({
   getParentRoute: () => root,
@@ -43,7 +52,7 @@ const machines = createRoute({
   }),
   // Query, facets and rows come beside the page, not after it.
   loader: () => void import('../features/machines/list/machine-browser.tsx'),
-  component: lazyRouteComponent(() => import('../features/machines/list/machines-page.tsx'), 'MachinesPage'),
+  component: page(() => import('../features/machines/list/machines-page.tsx'), 'MachinesPage'),
 });
 
 const setUp = createRoute({
@@ -57,7 +66,7 @@ const setUp = createRoute({
     ...(typeof id === 'string' && id !== '' && { machine: id }),
     ...(typeof named === 'string' && named !== '' && { fragment: named }),
   }),
-  component: lazyRouteComponent(() => import('../features/machines/set-up/set-up-page.tsx'), 'SetUpPage'),
+  component: page(() => import('../features/machines/set-up/set-up-page.tsx'), 'SetUpPage'),
 });
 const add = createRoute({
   getParentRoute: () => root,
@@ -66,12 +75,12 @@ const add = createRoute({
     ...(typeof id === 'string' && id !== '' && { machine: id }),
     ...(isAddWay(way) && { way }),
   }),
-  component: lazyRouteComponent(() => import('../features/machines/set-up/add-machine.tsx'), 'AddMachinePage'),
+  component: page(() => import('../features/machines/set-up/add-machine.tsx'), 'AddMachinePage'),
 });
 const machine = createRoute({
   getParentRoute: () => root,
   path: '/machines/$machineId',
-  component: lazyRouteComponent(() => import('../features/machines/page/machine-page.tsx'), 'MachinePage'),
+  component: page(() => import('../features/machines/page/machine-page.tsx'), 'MachinePage'),
 });
 const machineIndex = createRoute({
   getParentRoute: () => machine,
@@ -84,7 +93,7 @@ const overview = createRoute({
   getParentRoute: () => machine,
   path: 'overview',
   validateSearch: readStorySearch,
-  component: lazyRouteComponent(() => import('../features/machines/page/overview-tab.tsx'), 'OverviewTab'),
+  component: page(() => import('../features/machines/page/overview-tab.tsx'), 'OverviewTab'),
 });
 const configure = createRoute({
   getParentRoute: () => machine,
@@ -92,35 +101,35 @@ const configure = createRoute({
   // The field that the page shows first, for example components[0].attributes.
   validateSearch: ({ path }: Record<string, unknown>): { path?: string } =>
     typeof path === 'string' && path !== '' ? { path } : {},
-  component: lazyRouteComponent(() => import('../features/configure/configure-tab.tsx'), 'ConfigureTab'),
+  component: page(() => import('../features/configure/configure-tab.tsx'), 'ConfigureTab'),
 });
 const logs = createRoute({
   getParentRoute: () => machine,
   path: 'logs',
   validateSearch: readLogSearch,
-  component: lazyRouteComponent(() => import('../features/logs/logs-tab.tsx'), 'LogsTab'),
+  component: page(() => import('../features/logs/logs-tab.tsx'), 'LogsTab'),
 });
 const severalLogs = createRoute({
   getParentRoute: () => root,
   path: '/machines/logs',
   validateSearch: readSeveralSearch,
-  component: lazyRouteComponent(() => import('../features/logs/several-logs-page.tsx'), 'SeveralLogsPage'),
+  component: page(() => import('../features/logs/several-logs-page.tsx'), 'SeveralLogsPage'),
 });
 const network = createRoute({
   getParentRoute: () => machine,
   path: 'network',
-  component: lazyRouteComponent(() => import('../features/machines/page/network-tab.tsx'), 'NetworkTab'),
+  component: page(() => import('../features/machines/page/network-tab.tsx'), 'NetworkTab'),
 });
 
 const connect = createRoute({
   getParentRoute: () => machine,
   path: 'connect',
-  component: lazyRouteComponent(() => import('../features/machines/page/connect-tab.tsx'), 'ConnectTab'),
+  component: page(() => import('../features/machines/page/connect-tab.tsx'), 'ConnectTab'),
 });
 const revisions = createRoute({
   getParentRoute: () => machine,
   path: 'revisions',
-  component: lazyRouteComponent(() => import('../features/configure/revisions-tab.tsx'), 'RevisionsTab'),
+  component: page(() => import('../features/configure/revisions-tab.tsx'), 'RevisionsTab'),
 });
 
 const training = createRoute({
@@ -128,7 +137,7 @@ const training = createRoute({
   path: '/training',
   validateSearch: (search: Record<string, unknown>): { status?: string } =>
     typeof search['status'] === 'string' ? { status: search['status'] } : {},
-  component: lazyRouteComponent(() => import('../features/training/training-page.tsx'), 'TrainingPage'),
+  component: page(() => import('../features/training/training-page.tsx'), 'TrainingPage'),
 });
 const submit = createRoute({
   getParentRoute: () => root,
@@ -137,23 +146,23 @@ const submit = createRoute({
     ...(typeof search['dataset'] === 'string' && { dataset: search['dataset'] }),
     ...(typeof search['script'] === 'string' && { script: search['script'] }),
   }),
-  component: lazyRouteComponent(() => import('../features/training/submit-page.tsx'), 'SubmitPage'),
+  component: page(() => import('../features/training/submit-page.tsx'), 'SubmitPage'),
 });
 const job = createRoute({
   getParentRoute: () => root,
   path: '/training/$jobId',
-  component: lazyRouteComponent(() => import('../features/training/job-page.tsx'), 'JobPage'),
+  component: page(() => import('../features/training/job-page.tsx'), 'JobPage'),
 });
 
 const runners = createRoute({
   getParentRoute: () => root,
   path: '/runners',
-  component: lazyRouteComponent(() => import('../features/training/runners-page.tsx'), 'RunnersPage'),
+  component: page(() => import('../features/training/runners-page.tsx'), 'RunnersPage'),
 });
 const datasets = createRoute({
   getParentRoute: () => root,
   path: '/datasets',
-  component: lazyRouteComponent(() => import('../features/datasets/datasets-page.tsx'), 'DatasetsPage'),
+  component: page(() => import('../features/datasets/datasets-page.tsx'), 'DatasetsPage'),
 });
 const dataset = createRoute({
   getParentRoute: () => root,
@@ -161,17 +170,17 @@ const dataset = createRoute({
   // The palette opens the dialog that adds images.
   validateSearch: ({ add: isAdding }: Record<string, unknown>): { add?: true } =>
     isAdding === true ? { add: true } : {},
-  component: lazyRouteComponent(() => import('../features/datasets/dataset-page.tsx'), 'DatasetPage'),
+  component: page(() => import('../features/datasets/dataset-page.tsx'), 'DatasetPage'),
 });
 const registry = createRoute({
   getParentRoute: () => root,
   path: '/models',
-  component: lazyRouteComponent(() => import('../features/training/registry/models-page.tsx'), 'ModelsPage'),
+  component: page(() => import('../features/training/registry/models-page.tsx'), 'ModelsPage'),
 });
 const scripts = createRoute({
   getParentRoute: () => root,
   path: '/scripts',
-  component: lazyRouteComponent(() => import('../features/training/registry/scripts-page.tsx'), 'ScriptsPage'),
+  component: page(() => import('../features/training/registry/scripts-page.tsx'), 'ScriptsPage'),
 });
 const image = createRoute({
   getParentRoute: () => root,
@@ -179,7 +188,7 @@ const image = createRoute({
   validateSearch: (search: Record<string, unknown>): { id: string } => ({
     id: typeof search['id'] === 'string' ? search['id'] : '',
   }),
-  component: lazyRouteComponent(() => import('../features/datasets/image-page.tsx'), 'ImagePage'),
+  component: page(() => import('../features/datasets/image-page.tsx'), 'ImagePage'),
 });
 const label = createRoute({
   getParentRoute: () => root,
@@ -188,27 +197,27 @@ const label = createRoute({
     ...(typeof id === 'string' && id !== '' && { id }),
     ...(labelModes.some((one) => one === mode) && { mode: mode as LabelMode }),
   }),
-  component: lazyRouteComponent(() => import('../features/datasets/labelling/label-page.tsx'), 'LabelPage'),
+  component: page(() => import('../features/datasets/labelling/label-page.tsx'), 'LabelPage'),
 });
 const review = createRoute({
   getParentRoute: () => root,
   path: '/datasets/$datasetId/review',
-  component: lazyRouteComponent(() => import('../features/training/registry/review-page.tsx'), 'ReviewPage'),
+  component: page(() => import('../features/training/registry/review-page.tsx'), 'ReviewPage'),
 });
 const fragments = createRoute({
   getParentRoute: () => root,
   path: '/fragments',
-  component: lazyRouteComponent(() => import('../features/configure/fragments/fragments-page.tsx'), 'FragmentsPage'),
+  component: page(() => import('../features/configure/fragments/fragments-page.tsx'), 'FragmentsPage'),
 });
 const fragment = createRoute({
   getParentRoute: () => root,
   path: '/fragments/$fragmentId',
-  component: lazyRouteComponent(() => import('../features/configure/fragments/fragment-page.tsx'), 'FragmentPage'),
+  component: page(() => import('../features/configure/fragments/fragment-page.tsx'), 'FragmentPage'),
 });
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  component: lazyRouteComponent(() => import('../features/settings/settings-page.tsx'), 'SettingsPage'),
+  component: page(() => import('../features/settings/settings-page.tsx'), 'SettingsPage'),
 });
 const settingsIndex = createRoute({
   getParentRoute: () => settings,
@@ -220,22 +229,22 @@ const settingsIndex = createRoute({
 const organizationSettings = createRoute({
   getParentRoute: () => settings,
   path: 'organization',
-  component: lazyRouteComponent(() => import('../features/settings/organization-settings.tsx'), 'OrganizationSettings'),
+  component: page(() => import('../features/settings/organization-settings.tsx'), 'OrganizationSettings'),
 });
 const keySettings = createRoute({
   getParentRoute: () => settings,
   path: 'keys',
-  component: lazyRouteComponent(() => import('../features/settings/settings-page.tsx'), 'KeySettings'),
+  component: page(() => import('../features/settings/settings-page.tsx'), 'KeySettings'),
 });
 const serverSettings = createRoute({
   getParentRoute: () => settings,
   path: 'server',
-  component: lazyRouteComponent(() => import('../features/settings/settings-page.tsx'), 'ServerSettings'),
+  component: page(() => import('../features/settings/settings-page.tsx'), 'ServerSettings'),
 });
 const releaseSettings = createRoute({
   getParentRoute: () => settings,
   path: 'releases',
-  component: lazyRouteComponent(() => import('../features/settings/release-settings.tsx'), 'ReleaseSettings'),
+  component: page(() => import('../features/settings/release-settings.tsx'), 'ReleaseSettings'),
 });
 
 export const routeTree = root.addChildren([

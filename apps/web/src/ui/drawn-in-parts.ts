@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'react';
 import { useClock } from './time.tsx';
 
-/** Rows of one task. */
+/** Rows of the first task, which also draws what is around them, and of each later one. */
+const first = 4;
 const atOnce = 10;
 
 /**
@@ -11,7 +12,7 @@ const atOnce = 10;
  */
 export function useDrawnInParts(count: number): number {
   const clock = useClock();
-  const [drawn, setDrawn] = useState(atOnce);
+  const [drawn, setDrawn] = useState(first);
   useEffect(() => {
     if (count === 0 || drawn === Infinity) return undefined;
     const end = new AbortController();

@@ -1,11 +1,11 @@
 import { fieldPairs } from '@platform/contract/logs/fields';
 import { isAbort } from '@platform/kit';
-import { DropdownMenu } from 'radix-ui';
 import { useContext, useRef, useState } from 'react';
 import { saveFile } from '../../ui/copying.tsx';
-import { DownloadIcon } from '../../ui/icons.tsx';
+import { OpensLater } from '../../ui/loaded-later.tsx';
 import { FailureNote, Note } from '../../ui/messages.tsx';
-import { downloadForms, type DownloadForm } from './log-download.ts';
+import type { DownloadForm } from './log-download.ts';
+import { DownloadWords } from './download-words.tsx';
 import { toLogLine } from '../../entities/log/log-lines.ts';
 import { formatCount } from '../../ui/quantities.ts';
 import { LogMachines } from './log-machines.ts';
@@ -65,7 +65,15 @@ export function LogDownload({ source, name }: { source: LogSource; name: string 
   return (
     <>
       {lines === undefined ? (
-        <FormMenu onChoose={(form) => void save(form)} />
+        <OpensLater
+          name="forms of a download"
+          load={() => import('./download-forms.tsx')}
+          button={<DownloadWords />}
+          className="button button-small"
+          kind="menu"
+        >
+          {({ DownloadForms }) => <DownloadForms onChoose={(form) => void save(form)} />}
+        </OpensLater>
       ) : (
         <button type="button" className="button button-small" onClick={() => running.current?.abort()}>
           Stop after {formatCount(lines, 'line')}
@@ -83,23 +91,3 @@ export function LogDownload({ source, name }: { source: LogSource; name: string 
     </>
   );
 }
-
-const FormMenu = ({ onChoose }: { onChoose: (form: DownloadForm) => void }) => (
-  <DropdownMenu.Root>
-    <DropdownMenu.Trigger asChild>
-      <button type="button" className="button button-small">
-        <DownloadIcon />
-        Download
-      </button>
-    </DropdownMenu.Trigger>
-    <DropdownMenu.Portal>
-      <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
-        {downloadForms.map((form) => (
-          <DropdownMenu.Item key={form.extension} className="menu-item" onSelect={() => onChoose(form)}>
-            {form.text}
-          </DropdownMenu.Item>
-        ))}
-      </DropdownMenu.Content>
-    </DropdownMenu.Portal>
-  </DropdownMenu.Root>
-);

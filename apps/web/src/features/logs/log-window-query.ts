@@ -145,6 +145,7 @@ function useFirstLines(
 ): boolean {
   const { at, isEnabled } = source;
   const { from, until } = source.span;
+  const clock = useClock();
   const [isLoading, setLoading] = useState(true);
   useEffect(() => {
     const end = begin();
@@ -152,6 +153,8 @@ function useFirstLines(
     const load = async (): Promise<void> => {
       await attempt('first', async (signal) => {
         const first = await readFirst(read, { from, until, at }, signal);
+        // Lines are read in one task and drawn in another one.
+        await clock.sleep(1, signal);
         if (signal.aborted) return;
         state.current.isOwn = true;
         show(first);
@@ -160,7 +163,7 @@ function useFirstLines(
     };
     if (isEnabled) void load();
     return () => end.abort();
-  }, [attempt, begin, show, state, read, from, until, at, isEnabled, round]);
+  }, [attempt, begin, show, state, clock, read, from, until, at, isEnabled, round]);
   return isLoading;
 }
 

@@ -39,20 +39,26 @@ const parsed = (text: string): number | undefined => {
   return Number.isNaN(ms) ? undefined : ms;
 };
 
+/** A format is made when a date is first shown: to make one takes longer than to draw a line. See docs/decisions/0168-start-in-tasks.md. */
+function formatOf(form: Intl.DateTimeFormatOptions): (ms: number) => string {
+  let made: Intl.DateTimeFormat | undefined;
+  return (ms) => (made ??= new Intl.DateTimeFormat('en-GB', form)).format(ms);
+}
+
 function zone({ is, timeZone, offsetAt, dayStart, fromField }: Rules): LogZone {
   const at = timeZone === undefined ? {} : { timeZone };
-  const dates = new Intl.DateTimeFormat('en-GB', { ...long, ...at });
-  const days = new Intl.DateTimeFormat('en-GB', { ...short, ...at });
+  const date = formatOf({ ...long, ...at });
+  const day = formatOf({ ...short, ...at });
   const clock = (ms: number): string => utcClock(ms + offsetAt(ms));
   return {
     is,
     clock,
-    date: (ms) => dates.format(ms),
+    date,
     dayOf: (ms) => ({ from: dayStart(ms, 0), until: dayStart(ms, 1) }),
     offsetAt,
     tick: (ms) => {
       const time = clock(ms);
-      if (time.startsWith('00:00:00')) return days.format(ms);
+      if (time.startsWith('00:00:00')) return day(ms);
       return time.slice(6, 8) === '00' ? time.slice(0, 5) : time.slice(0, 8);
     },
     toField: (ms) => new Date(ms + offsetAt(ms)).toISOString().slice(0, 19),

@@ -9,6 +9,7 @@ import { Dot } from '../../ui/badges.tsx';
 import { CopyButton } from '../../ui/copying.tsx';
 import { MachineIcon } from '../../ui/icons.tsx';
 import { EmptyState, FailureNote, Loading } from '../../ui/messages.tsx';
+import { NextTask } from '../../ui/next-task.tsx';
 import { useDebounced, useNow } from '../../ui/time.tsx';
 import { failureOf } from '../../ui/failures.ts';
 import { type Gap, gapsOf, type LogRow, logRows, type PartGaps } from './log-rows.ts';
@@ -58,16 +59,18 @@ export function LogsTab() {
   const { id, partId, name, report } = machine;
   const timeZone = report?.facts?.timeZone || undefined;
   return (
-    <Logs
-      machines={[{ id, partId, name, timeZone }]}
-      search={search}
-      write={write}
-      beside={
-        <Link to="/machines/logs" search={{ ...search, ids: id }} className="button button-small">
-          With other machines
-        </Link>
-      }
-    />
+    <NextTask instead={<Loading />}>
+      <Logs
+        machines={[{ id, partId, name, timeZone }]}
+        search={search}
+        write={write}
+        beside={
+          <Link to="/machines/logs" search={{ ...search, ids: id }} className="button button-small">
+            With other machines
+          </Link>
+        }
+      />
+    </NextTask>
   );
 }
 

@@ -6,6 +6,7 @@ import { useRef, useState, type PointerEvent } from 'react';
 import type { Gap } from './log-rows.ts';
 import { type Bar, draggedSpan, rulerPaths, type RulerSpan, rulerTicks, stacked, topOf } from './log-ruler.ts';
 import type { LogZone } from './log-zone.ts';
+import { NextTask } from '../../ui/next-task.tsx';
 import { formatCount, formatGrouped } from '../../ui/quantities.ts';
 import { msOf, span as spanText, spanOf } from '../../ui/times.ts';
 
@@ -84,7 +85,13 @@ const shareOf =
     Math.min(1, Math.max(0, (at - from) / (until - from)));
 
 /** Lines by time and level. A drag chooses a time, a click jumps to one. */
-export function LogRuler(props: RulerProps) {
+export const LogRuler = (props: RulerProps) => (
+  <NextTask instead={<RulerPlace />}>
+    <Ruler {...props} />
+  </NextTask>
+);
+
+function Ruler(props: RulerProps) {
   const { counts, shown, zone } = props;
   const { span, intervalMs, total, bars } = counts;
   const share = shareOf(span);
@@ -110,6 +117,15 @@ export function LogRuler(props: RulerProps) {
     </figure>
   );
 }
+
+/** Holds the place of the ruler. */
+const RulerPlace = () => (
+  <div className="card log-ruler">
+    <div className="row small">&nbsp;</div>
+    <div className="log-ruler-field" />
+    <div className="log-ruler-axis small" />
+  </div>
+);
 
 function RulerField({ counts, shown, gaps, visible, onSpan, onJump }: RulerProps) {
   const field = useRef<HTMLDivElement>(null);

@@ -1,13 +1,15 @@
 import '../../../ui/style/machines.css';
-import { DropdownMenu } from 'radix-ui';
 import { useState } from 'react';
-import { CheckIcon, ChevronIcon, MachineIcon } from '../../../ui/icons.tsx';
+import { MachineIcon } from '../../../ui/icons.tsx';
 import { useMedia } from '../../../ui/media.ts';
+import { OpensLater } from '../../../ui/loaded-later.tsx';
 import { EmptyState, Loading } from '../../../ui/messages.tsx';
+import { NextTask } from '../../../ui/next-task.tsx';
 import { useSession } from '../../../entities/session/session.tsx';
-import { machineColumns, shownColumns, toggledColumn } from './machine-columns.ts';
+import { machineColumns } from './machine-columns.ts';
 import { type MachineSelection, nothingSelected } from './machine-selection.ts';
 import { BulkBar } from './bulk-bar.tsx';
+import { ColumnWords } from './column-words.tsx';
 import { FacetList } from './facet-list.tsx';
 import type { MachineList } from './machine-list-query.ts';
 import type { MachineSearch } from './machine-search.ts';
@@ -45,16 +47,26 @@ export function MachineBrowser({ search, list }: BrowserProps) {
           </button>
         )}
         <SortMenu sort={search.sort} onSort={search.setSort} />
-        <ColumnMenu columns={search.columns} onColumns={search.setColumns} />
+        <OpensLater
+          name="columns of the list"
+          load={() => import('./column-menu.tsx')}
+          button={<ColumnWords />}
+          className="button not-narrow"
+          kind="menu"
+        >
+          {({ ColumnMenu }) => <ColumnMenu columns={search.columns} onColumns={search.setColumns} />}
+        </OpensLater>
       </div>
       <div className={hasFacets ? 'browser with-facets' : 'browser'}>
         <div className="card">
-          <Machines
-            search={search}
-            list={list}
-            selection={selection}
-            onSelect={(next) => setKept({ query: search.query, selection: next })}
-          />
+          <NextTask instead={<Loading />}>
+            <Machines
+              search={search}
+              list={list}
+              selection={selection}
+              onSelect={(next) => setKept({ query: search.query, selection: next })}
+            />
+          </NextTask>
         </div>
         {hasFacets && <FacetList query={search.query} onQuery={search.setQuery} />}
       </div>
@@ -126,37 +138,3 @@ const SortMenu = ({ sort, onSort }: { sort: string; onSort: (sort: string) => vo
     ))}
   </select>
 );
-
-/** Which columns the table has; the URL keeps them. */
-function ColumnMenu({ columns, onColumns }: { columns: string; onColumns: (columns: string) => void }) {
-  const shown = shownColumns(columns);
-  return (
-    <DropdownMenu.Root>
-      <DropdownMenu.Trigger className="button not-narrow">
-        Columns
-        <ChevronIcon />
-      </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
-          {machineColumns
-            .filter(({ key }) => key !== 'name')
-            .map((column) => (
-              <DropdownMenu.CheckboxItem
-                key={column.key}
-                className="menu-item menu-check"
-                checked={shown.includes(column)}
-                onCheckedChange={() => onColumns(toggledColumn(columns, column.key))}
-                // Several are chosen in one go.
-                onSelect={(event) => event.preventDefault()}
-              >
-                <DropdownMenu.ItemIndicator className="menu-mark">
-                  <CheckIcon />
-                </DropdownMenu.ItemIndicator>
-                {column.text}
-              </DropdownMenu.CheckboxItem>
-            ))}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
-  );
-}

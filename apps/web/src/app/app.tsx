@@ -1,7 +1,8 @@
-import { createConnectQueryKey, TransportProvider } from '@connectrpc/connect-query';
-import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import type { Transport } from '@connectrpc/connect';
+import { TransportProvider } from '@connectrpc/connect-query';
+import type { Cell } from '@platform/kit';
 import { browserClock } from '@platform/kit/web';
-import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { type QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createRouter, RouterProvider } from '@tanstack/react-router';
 import { options } from 'preact';
 import { StrictMode } from 'react';
@@ -10,12 +11,11 @@ import { ContactProvider } from '../ui/contact.tsx';
 import { DraftsProvider } from '../features/configure/draft/use-draft-store.tsx';
 import { ErrorPage } from '../ui/error-page.tsx';
 import { Loading } from '../ui/messages.tsx';
+import { type AppStart, AppStartProvider } from '../ui/next-task.tsx';
+import type { Contact } from '../ui/server-contact.ts';
 import { TimeProvider } from '../ui/time.tsx';
 import { browserDrafts } from '../features/configure/draft/draft-store.ts';
 import { routeTree } from './routes.tsx';
-import { serverTransport } from './rpc.ts';
-import { serverContact } from './server-contact.ts';
-import { isLasting, isSignedOut } from '../ui/failures.ts';
 
 declare module '@tanstack/react-router' {
   interface Register {
@@ -45,43 +45,38 @@ const appRouter = () =>
     defaultErrorComponent: ({ error }) => <ErrorPage error={error} />,
   });
 
-const whoAmI = createConnectQueryKey({ schema: SessionService.method.whoAmI, cardinality: 'finite' });
-// The first call that fails with an expired session makes the gate show the sign-in.
-const askWho = (error: unknown): void => {
-  if (isSignedOut(error)) void queries.invalidateQueries({ queryKey: whoAmI });
-};
-const queries: QueryClient = new QueryClient({
-  queryCache: new QueryCache({
-    onError: (error, query) => {
-      if (!JSON.stringify(query.queryKey).includes('"WhoAmI"')) askWho(error);
-    },
-  }),
-  mutationCache: new MutationCache({ onError: askWho }),
-  defaultOptions: {
-    queries: { retry: (count, error) => count < 2 && !isLasting(error), staleTime: 1000, networkMode: 'always' },
-    mutations: { networkMode: 'always' },
-  },
-});
+interface Served {
+  queries: QueryClient;
+  transport: Transport;
+  contact: Cell<Contact>;
+}
 
-const { contact, interceptor } = serverContact(browserClock);
-const drafts = browserDrafts();
-const place = document.getElementById('root');
-if (place === null) throw new Error('index.html has no element with the id "root".');
-const root = createRoot(place);
-
-/** In tasks of their own: on a slow processor, modules, routes and the first page together keep the browser busy too long. */
-async function start(): Promise<void> {
+/** Routes and first page in tasks of their own, as in main.ts. See docs/decisions/0168-start-in-tasks.md. */
+export async function drawApp({ queries, transport, contact }: Served): Promise<void> {
+  const place = document.getElementById('root');
+  if (place === null) throw new Error('index.html has no element with the id "root".');
+  const root = createRoot(place);
+  const drafts = browserDrafts();
+  const appStart: AppStart = { isOver: false };
   await browserClock.sleep(1);
   const router = appRouter();
+  // The modules of the page come beside the first drawing, not after it.
+  const [matched] = router.getMatchedRoutes(window.location.pathname);
+  for (const route of matched) void router.loadRouteChunk(route);
+  router.subscribe('onBeforeLoad', ({ fromLocation, pathChanged }) => {
+    if (fromLocation !== undefined && pathChanged) appStart.isOver = true;
+  });
   await browserClock.sleep(1);
   root.render(
     <StrictMode>
-      <TransportProvider transport={serverTransport(interceptor)}>
+      <TransportProvider transport={transport}>
         <QueryClientProvider client={queries}>
           <TimeProvider clock={browserClock}>
             <ContactProvider contact={contact}>
               <DraftsProvider value={drafts}>
-                <RouterProvider router={router} />
+                <AppStartProvider value={appStart}>
+                  <RouterProvider router={router} />
+                </AppStartProvider>
               </DraftsProvider>
             </ContactProvider>
           </TimeProvider>
@@ -90,5 +85,3 @@ async function start(): Promise<void> {
     </StrictMode>,
   );
 }
-
-void start();

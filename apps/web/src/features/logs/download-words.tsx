@@ -1,0 +1,9 @@
+import { DownloadIcon } from '../../ui/icons.tsx';
+
+/** What stands on the button. */
+export const DownloadWords = () => (
+  <>
+    <DownloadIcon />
+    Download
+  </>
+);

@@ -1,0 +1,9 @@
+import { ChevronIcon } from '../../../ui/icons.tsx';
+
+/** What stands on the button. */
+export const ColumnWords = () => (
+  <>
+    Columns
+    <ChevronIcon />
+  </>
+);
