@@ -2,8 +2,8 @@
 // PLATFORM_TEST_CONCURRENCY=N runs N files at once, by default 2.
 // npm run test:full runs the *.full.test.ts files instead. They need Debian packages or PyPI, which it installs first.
 // npm run test:lab runs the *.lab.test.ts files: whole machines with systemd and power cuts; root on Debian, an hour.
-// npm run test:nightly runs the *.nightly.test.ts files: an emulated machine with another processor, and the stories of the
-// web app on a narrow screen; as test:lab, half an hour and more.
+// npm run test:nightly runs the *.nightly.test.ts files: an emulated machine with another processor, large datasets, and the
+// stories of the web app on a narrow screen; as test:lab, half an hour and more.
 // npm run test:attack runs the *.attack.test.ts files: hostile callers against a running server, on loopback, bounded.
 // PLATFORM_ATTACK=short runs fewer rounds of each; all rounds of all write docs/measurements/attack.md.
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,5 @@
 // Rows of network_configuration and rules of the selection of networks, once each over real (simulated) radios. What is
-// asserted is seen from outside: by the phone, the access points and the management server. The shortest row is in
-// provisioning.lab.test.ts.
+// asserted is seen from outside: by the phone, the access points and the management server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
@@ -27,7 +26,7 @@ import {
   radios,
   recordAssociations,
 } from '../lab/radio-rows.ts';
-import { type AccessPoint, home, untilSeen } from '../lab/radio.ts';
+import { type AccessPoint, home, untilResolved, untilSeen } from '../lab/radio.ts';
 import { keep, timed } from '../lab/results.ts';
 import type { NewMachine } from '../lab/site.ts';
 import { initialWorld, worldAfter } from '../lab/walk/world.ts';
@@ -42,6 +41,7 @@ const saved = {
 type Row = (device: FactoryDevice, owned: NewMachine) => Promise<{ what: string; seconds: number; note?: string }>;
 
 const rows: [row: string, proof: Row][] = [
+  ['disable_captive_portal_redirect with a client', withoutRedirect],
   ['hotspot_interface', secondRadio],
   ['wifi_power_save', powerSave],
   ['rule 3: descending priority', rule3],
@@ -67,6 +67,18 @@ test('rows of network_configuration over radios', { timeout: 3_500_000 }, async 
     );
   }
 });
+
+/** Only device.setup has an address, and its page provisions. */
+async function withoutRedirect(device: FactoryDevice, owned: NewMachine): ReturnType<Row> {
+  const { phone } = device;
+  await device.reset({ disable_captive_portal_redirect: true, retry_connection_timeout_minutes: 10 });
+  await joinHotspot(device);
+  await untilResolved(phone, 'device.setup', hotspot.address);
+  assert.deepEqual(await phone.lookUp('connectivitycheck.gstatic.com'), []);
+  const page = await openPortal(phone, 120, 'http://device.setup/');
+  const seconds = await enterHome(device, owned, page);
+  return { what: 'a page opened as device.setup, from its form until online', seconds };
+}
 
 /** Enters the home network and the credentials on the page. @returns the seconds until the machine is online */
 async function enterHome(device: FactoryDevice, owned: NewMachine, page: PortalPage): Promise<number> {

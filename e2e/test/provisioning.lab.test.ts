@@ -97,25 +97,6 @@ test('a device is provisioned by its hotspot, and survives mistakes', { timeout:
     }),
   );
 
-  await t.test('disable_captive_portal_redirect: only device.setup has an address, and its page provisions', () =>
-    telling(async () => {
-      const owned = await site.createMachine('gate-row');
-      await device.reset({ disable_captive_portal_redirect: true, retry_connection_timeout_minutes: 10 });
-      await joinHotspot(device);
-      await untilResolved(phone, 'device.setup', hotspot.address);
-      assert.deepEqual(await phone.lookUp('connectivitycheck.gstatic.com'), []);
-      const page = await openPortal(phone, 120, 'http://device.setup/');
-      const since = nowMs();
-      const { seconds } = await timed(async () => {
-        const entered = { ssid: home.ssid, password: home.security.psk, platformconfig: owned.credentialsJson };
-        assert.equal((await submit(phone, page, entered)).status, 303);
-        await untilOnline(device, owned, since);
-      });
-      const what = 'a page opened as device.setup, from its form until online';
-      await keep(`disable_captive_portal_redirect with a client: ${what}`, 'radios', seconds);
-    }),
-  );
-
   for (const [when, cut] of cuts.slice(0, cutCount)) {
     await t.test(`power cut ${when}: back without a second entry`, () => telling(() => cut(device, when)));
   }
