@@ -144,6 +144,15 @@ test('a machine sends the bytes of its day, and the next day begins at midnight 
   assert.deepEqual(on.send('front', imageOf(60_000)), { isWanted: true, bytesLeft: 60_000 });
 });
 
+test('no bytes are left after a last image of the day that has many boxes', () => {
+  const box = { label: 'x'.repeat(liveLimits.label), confidence: 1, xMin: 0, yMin: 0, xMax: 1, yMax: 1 };
+  const full = { ...imageOf(liveLimits.imageBytes), boxes: Array.from({ length: liveLimits.boxes }, () => box) };
+  const on = world({ dayBytes: liveLimits.imageBytes });
+  on.want();
+  assert.deepEqual(on.send('front', full), { isWanted: false, bytesLeft: 0 });
+  assert.equal(on.isLimitReached(), true);
+});
+
 test('without bytes there are no live views', () => {
   const on = world({ dayBytes: 0 });
   assert.deepEqual([on.want(), on.desired().state, on.isLimitReached()], ['known', '', true]);

@@ -151,7 +151,8 @@ export class LiveViews {
       if (this.#bytes <= this.#memoryBytes) break;
       this.#drop(oldest);
     }
-    return { isWanted: !this.isLimitReached(partId, time), bytesLeft: this.#dayBytes - before - bytes };
+    // The boxes of the last image may take more than is left.
+    return { isWanted: !this.isLimitReached(partId, time), bytesLeft: Math.max(0, this.#dayBytes - before - bytes) };
   }
 
   newest(partId: string, name: string): KnownView | undefined {
