@@ -90,6 +90,16 @@ test('charts are marked with the times without contact, up to now, and with thos
       ['offline', 1],
     ],
   );
+  const lasts = [absent(Absence.OFFLINE, clock(29, 9)), absent(Absence.NOT_KNOWN, clock(29, 10), clock(29, 12))];
+  assert.deepEqual(
+    eventMarks(lasts, clock(29, 15)).bands.map((band) => [band.kind, band.from, band.until]),
+    [
+      ['offline', clock(29, 9), clock(29, 10)],
+      ['offline', clock(29, 12), clock(29, 15)],
+      ['unknown', clock(29, 10), clock(29, 12)],
+    ],
+    'an absence that lasts is not known where the server did not listen',
+  );
   const span = { from: clock(29, 9.5), until: clock(29, 15) };
   assert.equal(marksText({ marks: [], bands }, span), 'offline 1 h 30 min, not known 2 h');
 });

@@ -113,12 +113,28 @@ export function eventMarks(events: readonly MachineEvent[], now: number): EventM
     const { at, kind, tone } = rowOf(event, place, now);
     return kind !== 'other' && marked.includes(kind) ? [{ at, kind, tone }] : [];
   });
-  const bands = events.flatMap(({ time, until, absence }): Band[] => {
+  const all = events.flatMap(({ time, until, absence }): Band[] => {
     const [from, kind] = [msOf(time), bandKinds[absence]];
     return from === undefined || kind === undefined ? [] : [{ from, until: msOf(until) ?? now, kind }];
   });
-  return { marks, bands };
+  const unknown = all.filter(({ kind }) => kind === 'unknown');
+  return { marks, bands: all.flatMap((band) => (band.kind === 'offline' ? knownPart(band, unknown) : [band])) };
 }
+
+/** An absence that lasts begins with the last contact, also where the server did not listen since. */
+const knownPart = (offline: Band, unknown: readonly Band[]): Band[] =>
+  unknown.reduce<Band[]>(
+    (left, { from, until }) =>
+      left.flatMap((one) =>
+        until <= one.from || from >= one.until
+          ? [one]
+          : [
+              { ...one, until: from },
+              { ...one, from: until },
+            ].filter((part) => part.from < part.until),
+      ),
+    [offline],
+  );
 
 /** The marks of a chart in words: "2 restarts, 1 update, offline 29 min". */
 export function marksText({ marks, bands }: EventMarks, { from, until }: { from: number; until: number }): string {
