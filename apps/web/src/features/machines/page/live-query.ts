@@ -95,8 +95,9 @@ async function follow({ load, show, wall, sleep }: Following, signal: AbortSigna
       const isNew = found.sequence !== known;
       if (isNew) {
         const next = found.jpeg.length > 0 ? await frameOf(found) : undefined;
-        if (signal.aborted) break;
+        // Also of a view that ended meanwhile: its last image is freed below.
         replace(next);
+        if (signal.aborted) break;
       }
       known = found.sequence;
       show({ answer: answerOf(found, shown, wall()), error: undefined });
