@@ -99,6 +99,48 @@ test('the time in which a server listens goes on over a short restart, and ends 
   assert.notEqual(await listens(second, 50), second, 'a database that was put back');
 });
 
+test('a clock that is far behind when a server starts changes nothing of the past', async () => {
+  await using database = await testDatabase();
+  const { db } = database;
+  const start = Date.parse('2026-01-01T00:00:00Z');
+  const first = await saveWatched(db, undefined, start + 300 * day);
+  await saveWatched(db, first, start + 320 * day);
+  const second = await saveWatched(db, undefined, start);
+  assert.notEqual(second, first);
+  assert.deepEqual(
+    (await readWatched(db)).map(({ from, until }) => [(from - start) / day, (until - start) / day]),
+    [
+      [300, 320],
+      [0, 0],
+    ],
+  );
+});
+
+test('what the wall clock skips while the server runs is not known: the host slept, or the clock was set', async () => {
+  await using of = await watched();
+  const { on, time, reports } = of;
+  const barn = await on.machine('barn');
+  const timeline = await on.client(TimelineService);
+  const absences = async () => {
+    const { events } = await timeline.listMachineEvents({ partId: barn.partId, kinds: [EventKind.ABSENCE] });
+    return events.map(({ absence, time: from, until }) => [
+      absence,
+      until && Math.round((timestampMs(until) - timestampMs(from!)) / minute),
+    ]);
+  };
+  await reports(barn, { conditions: [] });
+  const before = await readWatched(on.db);
+  assert.equal(before.length, 1);
+  time.jump(3 * minute);
+  time.advance(11_000);
+  await reports(barn, { conditions: [] });
+  assert.deepEqual(await absences(), []);
+  time.jump(60 * minute);
+  time.advance(11_000);
+  await reports(barn, { conditions: [] });
+  assert.deepEqual(await absences(), [[Absence.NOT_KNOWN, 60]]);
+});
+
 test('times in which the server listened go after 90 days, but the last one of before', async () => {
   await using database = await testDatabase();
   const { db } = database;

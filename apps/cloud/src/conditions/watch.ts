@@ -103,8 +103,8 @@ type WatchState = {
   watchedFrom: number;
   /** Since when no measurement was complete; undefined: the last one was. */
   triedSince: number | undefined;
-  /** What was stored last of that this server listens; monotonic. Undefined: nothing yet. */
-  watched: { readonly id: string; readonly at: number } | undefined;
+  /** What was stored last of that this server listens: when, monotonic, and by the wall clock. Undefined: nothing yet. */
+  watched: { readonly id: string; readonly at: number; readonly wall: number } | undefined;
   /** Period of the last sample. */
   sampled: number;
   /** Since when checks of the readiness fail. Undefined: those of an earlier server are not read yet. */
@@ -158,13 +158,17 @@ function forgetLongTry(state: WatchState, clock: Clock): void {
   if (now - (state.triedSince ?? now) > lateMs) state.watchedFrom = now;
 }
 
-/** Stores that the server listens. What machines did in a time without a measurement is not known. */
+/**
+ * Stores that the server listens. What machines did in a time without a measurement is not known, nor in one that the wall
+ * clock skipped: the host slept, or an earlier clock was wrong.
+ */
 async function keepWatched(db: Database, state: WatchState, clock: Clock): Promise<void> {
-  const [now, { watched }] = [clock.now(), state];
+  const [now, wall, { watched }] = [clock.now(), clock.wall(), state];
   const passed = watched === undefined ? Infinity : now - watched.at;
   if (passed < watchedEveryMs) return;
-  const id = await saveWatched(db, passed > absentAfterMs ? undefined : watched?.id, clock.wall());
-  state.watched = { id, at: now };
+  const wallPassed = watched === undefined ? Infinity : Math.abs(wall - watched.wall);
+  const id = await saveWatched(db, Math.max(passed, wallPassed) > absentAfterMs ? undefined : watched?.id, wall);
+  state.watched = { id, at: now, wall };
 }
 
 /** Stores one sample for each period. */

@@ -115,6 +115,16 @@ const rows: readonly (readonly [about: string, given: Given, expected: readonly 
     },
     ['not known 200–205.01', 'offline 100–200', 'offline 205.01–500'],
   ],
+  [
+    'the clock of the server was ahead for a moment, and that time has not come yet',
+    {
+      watched: [
+        [0, 1000],
+        [1600, 1600],
+      ],
+    },
+    [],
+  ],
   ['an absence at the limit', { away: [[100, 105]] }, []],
   ['… and a moment after it', { away: [[100, 105.01]] }, ['offline 100–105.01']],
   [

@@ -22,17 +22,19 @@ interface AbsenceFacts {
   readonly now: number;
 }
 
-export function absenceEvents({ sampled, absences, watched }: AbsenceRows, facts: AbsenceFacts): TimelineEvent[] {
+export function absenceEvents({ sampled, absences, watched: all }: AbsenceRows, facts: AbsenceFacts): TimelineEvent[] {
+  // A clock that was ahead for a moment has written a time that is still to come.
+  const watched = all.filter(({ from }) => from <= facts.now);
   const unwatched = unwatchedTimes(watched);
   const watchedSince = watched.length === 0 ? undefined : Math.min(...watched.map(({ from }) => from));
   const known = knownAbsences(absences, { unwatched, watchedSince });
   const { lostSince, now } = facts;
-  const all = lostSince === undefined ? known : [...known, { from: lostSince, until: now }];
+  const away = (lostSince === undefined ? known : [...known, { from: lostSince, until: now }]).map(widened);
   return [
     ...known.map((one) => offlineEvent(one, sampled)),
     ...unwatched.filter(({ until }) => until > facts.createdOn).map(notKnownEvent),
     ...gapsOf(sampled)
-      .filter((gap) => without(gap, all.map(widened)).length > 0)
+      .filter((gap) => without(gap, away).length > 0)
       .map(gapEvent),
     ...presentEvents(facts),
   ];

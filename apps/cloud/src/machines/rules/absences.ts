@@ -43,13 +43,15 @@ export function knownAbsences(
 
 /** What is left of a time. */
 export const without = (time: Interval, taken: readonly Interval[]): Interval[] =>
-  taken.reduce<Interval[]>(
-    (left, { from, until }) =>
-      left.flatMap((one) =>
-        [
-          { from: one.from, until: Math.min(one.until, from) },
-          { from: Math.max(one.from, until), until: one.until },
-        ].filter((part) => part.from < part.until),
-      ),
-    [time],
-  );
+  taken
+    .filter(({ from, until }) => from < time.until && until > time.from)
+    .reduce<Interval[]>(
+      (left, { from, until }) =>
+        left.flatMap((one) =>
+          [
+            { from: one.from, until: Math.min(one.until, from) },
+            { from: Math.max(one.from, until), until: one.until },
+          ].filter((part) => part.from < part.until),
+        ),
+      [time],
+    );

@@ -14,8 +14,12 @@ import { absentAfterMs } from '../rules/online.ts';
  * @returns the ID of the time that goes on.
  */
 export async function saveWatched(db: Database, id: string | undefined, now: number): Promise<string> {
-  // A clock that was ahead has written a time of the future: that one goes on, too, and ends now.
-  const goesOn = id === undefined ? sql`ended_on >= ${at(now - absentAfterMs)}` : sql`id = ${id}::uuid`;
+  // A clock that was ahead has written a time that ends in the future: that one goes on, too, and ends now. One that also
+  // begins there stays: it is this clock that may be behind.
+  const goesOn =
+    id === undefined
+      ? sql`ended_on >= ${at(now - absentAfterMs)} and began_on <= ${at(now + absentAfterMs)}`
+      : sql`id = ${id}::uuid`;
   const { rows } = await sql<{ id: string }>`
     update watched_time set began_on = least(began_on, ${at(now)}), ended_on = ${at(now)}
      where id = (select id from watched_time where ${goesOn} order by ended_on desc limit 1) returning id`.execute(db);
