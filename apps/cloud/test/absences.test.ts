@@ -5,9 +5,11 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Absence, EventKind, TimelineService } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
 import { sql } from 'kysely';
+import { trimMachineConditions } from '../src/conditions/store/condition-records.ts';
 import { watchEveryMs } from '../src/conditions/watch.ts';
 import { readWatched, removeWatched, saveWatched } from '../src/machines/store/absences.ts';
 import { testDatabase } from './database.ts';
+import { testServer } from './server.ts';
 import { watched } from './watched-server.ts';
 
 const minute = 60_000;
@@ -139,6 +141,40 @@ test('what the wall clock skips while the server runs is not known: the host sle
   time.advance(11_000);
   await reports(barn, { conditions: [] });
   assert.deepEqual(await absences(), [[Absence.NOT_KNOWN, 60]]);
+});
+
+test('other conditions of a machine, however many ended, push no absence out of its history', async () => {
+  await using on = await testServer();
+  const { db, orgId } = on;
+  const { machineId } = await on.machine('barn');
+  const add = (code: string, count: number, ago: string) =>
+    sql`insert into condition_record (id, org_id, subject, subject_id, subject_name, machine_id, code, place, severity,
+        message, remedy, began_on, ended_on)
+      select gen_random_uuid(), ${orgId}::uuid, 'machine', ${machineId}, 'barn', ${machineId}::uuid, ${code}, '', 1, '', '',
+          ended - interval '10 minutes', ended
+        from (select now() - ${ago}::interval - n * interval '1 hour' ended from generate_series(1, ${count}::int) n) of`.execute(
+      db,
+    );
+  const count = async () => {
+    const { rows } = await sql<{ code: string; count: number }>`
+      select code, count(*)::int as count from condition_record where machine_id = ${machineId}::uuid
+       group by code order by code`.execute(db);
+    return rows.map((row) => [row.code, row.count]);
+  };
+  await add('MACHINE_OFFLINE', 3, '2 days');
+  await add('CAMERA_FAILED', 12, '0 days');
+  assert.equal(await trimMachineConditions(db, 10, 100), 2);
+  assert.deepEqual(await count(), [
+    ['CAMERA_FAILED', 10],
+    ['MACHINE_OFFLINE', 3],
+  ]);
+  await add('MACHINE_OFFLINE', 9, '3 days');
+  assert.equal(await trimMachineConditions(db, 10, 100), 2);
+  assert.deepEqual(await count(), [
+    ['CAMERA_FAILED', 10],
+    ['MACHINE_OFFLINE', 10],
+  ]);
+  assert.equal(await trimMachineConditions(db, 10, 100), 0);
 });
 
 test('times in which the server listened go after 90 days, but the last one of before', async () => {

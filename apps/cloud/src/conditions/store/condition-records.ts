@@ -89,13 +89,18 @@ export async function trimEndedConditions(db: Database, kept: number, limit: num
   return Number(numAffectedRows ?? 0n);
 }
 
-/** Deletes the oldest ended conditions of machines that have more than `kept`. @returns their number. */
+/**
+ * Deletes the oldest ended conditions of machines that have more than `kept`. Absences count apart: they are the history of
+ * the machine, and a condition that comes and goes must not push them out. @returns their number.
+ */
 export async function trimMachineConditions(db: Database, kept: number, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from condition_record where id in (
     select old.id from (
-      select machine_id from condition_record where machine_id is not null and ended_on is not null
-       group by machine_id having count(*) > ${kept}) machine, lateral (
-      select id from condition_record where machine_id = machine.machine_id and ended_on is not null
+      select machine_id, code = 'MACHINE_OFFLINE' as is_absence from condition_record
+       where machine_id is not null and ended_on is not null
+       group by machine_id, is_absence having count(*) > ${kept}) machine, lateral (
+      select id from condition_record
+       where machine_id = machine.machine_id and (code = 'MACHINE_OFFLINE') = machine.is_absence and ended_on is not null
        order by ended_on desc offset ${kept} limit ${limit}) old limit ${limit})`.execute(db);
   return Number(numAffectedRows ?? 0n);
 }
