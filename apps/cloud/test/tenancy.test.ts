@@ -137,7 +137,7 @@ async function makeForeign(
 async function contents(db: Database, foreignOrgId: string): Promise<Record<string, string>> {
   const { rows } = await sql<{ name: string; hasOrg: boolean }>`
     select table_name as name, exists (select from information_schema.columns c where c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
-    from information_schema.tables t where table_schema = 'public' and table_name not in ('change', 'audit', 'sign_in_link', 'condition_record', 'fleet_sample') order by 1`.execute(
+    from information_schema.tables t where table_schema = 'public' and table_name not in ('change', 'audit', 'sign_in_link', 'condition_record', 'fleet_sample', 'watched_time') order by 1`.execute(
     db,
   );
   const found: Record<string, string> = {};
