@@ -148,6 +148,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   'FleetService.RevealSecrets': 'asked',
   'FleetService.SaveConfig': 'asked',
   'InstallationService.GetHealth': 'asked',
+  'LiveService.GetView': 'asked',
   'LogService.CountLogs': 'asked',
   'LogService.SearchLogs': 'pages',
   'MLTrainingService.CheckTrainingData': 'asked',
