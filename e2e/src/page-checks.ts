@@ -61,8 +61,9 @@ async function checkAsItIs(page: Page, what: string): Promise<void> {
   // The page must be static: text that fades in has too little contrast for a moment.
   await page.evaluate(settled);
   await page.evaluate(axe);
+  await page.evaluate(watchMoves);
   let violations = await violationsOf(page);
-  if (violations.length > 0) {
+  if (violations.length > 0 && (await page.evaluate<boolean>('window.hasMoved'))) {
     // A page that comes in several tasks may begin to fade in while axe looks: what is a barrier stays one.
     await page.evaluate(settled);
     violations = await violationsOf(page);
@@ -79,6 +80,13 @@ async function checkAsItIs(page: Page, what: string): Promise<void> {
   const name = `${what.replaceAll(/[^a-z0-9]+/gi, '-')}-${page.viewportSize()?.width ?? 0}.png`;
   await page.screenshot({ path: `${folder}/${name}`, fullPage: true });
 }
+
+/** Notes whether something begins to move or to fade from now on. */
+const watchMoves = `(() => {
+  window.hasMoved = false;
+  for (const kind of ['animationstart', 'transitionrun'])
+    document.addEventListener(kind, () => void (window.hasMoved = true), { once: true, capture: true });
+})()`;
 
 const isTabShown = `(() => {
   const tab = document.querySelector('.tabs > [aria-current]')?.getBoundingClientRect();

@@ -1,6 +1,7 @@
 export { type Clock, within, TimeoutError } from './clock.ts';
 export { anyChanged, Cell, changedOr, setIfDifferent } from './cell.ts';
 export { Inbox } from './inbox.ts';
+export { type Interval, without } from './interval.ts';
 export { oneAtATime } from './one-at-a-time.ts';
 export { converge, type Reconciler } from './converge.ts';
 export { run, type StateMachine } from './state-machine.ts';

@@ -208,9 +208,7 @@ export function boxesProblem(boxes: readonly ViewBox[]): { value: string; limit:
   return { value, limit: 'shares from 0 to 1, each edge before the one across' };
 }
 
-/** Why a sent image cannot be kept. */
-
-/** @returns the value and its limit; undefined: it is kept. */
+/** Why a sent image cannot be kept. @returns the value and its limit; undefined: it is kept. */
 export function viewProblem(jpeg: Uint8Array): { value: string; limit: string } | undefined {
   const { imageBytes, side } = liveLimits;
   if (jpeg.length > imageBytes) return { value: `${jpeg.length} bytes`, limit: `at most ${imageBytes} bytes` };

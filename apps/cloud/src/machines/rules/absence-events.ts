@@ -1,7 +1,8 @@
 // When a machine was away, when nothing was measured on it, and when neither is known.
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Absence, EventKind } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
-import { type Interval, knownAbsences, unwatchedTimes, without } from './absences.ts';
+import { type Interval, without } from '@platform/kit';
+import { knownAbsences, unwatchedTimes } from './absences.ts';
 import type { TimelineEvent } from './timeline-event.ts';
 
 /** In ms since 1970. */

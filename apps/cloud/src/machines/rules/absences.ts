@@ -1,11 +1,6 @@
 // When a machine was away, of what the server itself noticed. Where it did not listen, nothing is known (decision 0166).
+import { type Interval, without } from '@platform/kit';
 import { absentAfterMs } from './online.ts';
-
-/** In ms since 1970. */
-export interface Interval {
-  readonly from: number;
-  readonly until: number;
-}
 
 /**
  * The times between those in which the server listened.
@@ -40,18 +35,3 @@ export function knownAbsences(
     .flatMap((one) => without(one, unwatched))
     .filter(isLong);
 }
-
-/** What is left of a time. */
-export const without = (time: Interval, taken: readonly Interval[]): Interval[] =>
-  taken
-    .filter(({ from, until }) => from < time.until && until > time.from)
-    .reduce<Interval[]>(
-      (left, { from, until }) =>
-        left.flatMap((one) =>
-          [
-            { from: one.from, until: Math.min(one.until, from) },
-            { from: Math.max(one.from, until), until: one.until },
-          ].filter((part) => part.from < part.until),
-        ),
-      [time],
-    );

@@ -1,8 +1,8 @@
 // When the server listened, and when it missed machines. Each absence is a condition of its own, which is stored anyway.
 import { randomUUID } from 'node:crypto';
+import type { Interval } from '@platform/kit';
 import { sql } from 'kysely';
 import { at, type Database } from '../../database/database.ts';
-import type { Interval } from '../rules/absences.ts';
 import { absentAfterMs } from '../rules/online.ts';
 
 /**

@@ -1,6 +1,7 @@
 // The events of a machine as rows by day, and as marks on charts.
 import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Absence, EventKind, type MachineEvent } from '@platform/contract/gen/platform/timeline/v1/timeline_pb';
+import { without } from '@platform/kit';
 import { actorName } from '../../../entities/machine/actors.ts';
 import type { Tone } from '../../../ui/status-label.ts';
 import { earlierTime, localClock, msOf, span } from '../../../ui/times.ts';
@@ -123,18 +124,7 @@ export function eventMarks(events: readonly MachineEvent[], now: number): EventM
 
 /** An absence that lasts begins with the last contact, also where the server did not listen since. */
 const knownPart = (offline: Band, unknown: readonly Band[]): Band[] =>
-  unknown.reduce<Band[]>(
-    (left, { from, until }) =>
-      left.flatMap((one) =>
-        until <= one.from || from >= one.until
-          ? [one]
-          : [
-              { ...one, until: from },
-              { ...one, from: until },
-            ].filter((part) => part.from < part.until),
-      ),
-    [offline],
-  );
+  without(offline, unknown).map(({ from, until }) => ({ ...offline, from, until }));
 
 /** The marks of a chart in words: "2 restarts, 1 update, offline 29 min". */
 export function marksText({ marks, bands }: EventMarks, { from, until }: { from: number; until: number }): string {
